@@ -1,0 +1,134 @@
+"""The real site, built once, served with a strict policy, opened in a real browser. No assertions live here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+# Material puts its own small scripts and the theme's styles into the page, hence 'unsafe-inline'. Nothing may be
+# evaluated from text, and nothing may come from another host.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'"
+)
+
+BUILD = """
+import sys
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+config = load_config("mkdocs.yml", strict=True, site_url=sys.argv[1], site_dir=sys.argv[2])
+config.plugins.on_startup(command="build", dirty=False)
+build(config)
+config.plugins.on_shutdown()
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A built site: its folder, and the address at which it is served."""
+
+    folder: Path
+    url: str
+
+    @property
+    def pages(self) -> list[str]:
+        """Every page of the site by its path; the page for lost readers is left out."""
+        pages = sorted(str(page.relative_to(self.folder)) for page in self.folder.rglob("*.html"))
+        return [page for page in pages if page != "404.html"]
+
+
+@dataclass
+class Visit:
+    """A browser window that remembers what it was asked to load and what went wrong in it."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def foreign(self) -> list[str]:
+        """Requests that would have left this machine."""
+        parts = [(url, urlsplit(url)) for url in self.requests]
+        return [url for url, part in parts if part.scheme not in ("file", "data", "blob") and part.hostname != "127.0.0.1"]
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Silence: what a page asked for is recorded on the browser's side."""
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    built = subprocess.run(
+        [sys.executable, "-c", BUILD, url, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield Site(folder, url)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.fail(f"no browser at {CHROMIUM}: install Debian's package chromium, or name one in CHROMIUM")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Opens a window with the given context options, e.g. `visit(java_script_enabled=False)`."""
+    contexts: list[BrowserContext] = []
+
+    def open_window(width: int = 1280, height: int = 900, **options: object) -> Visit:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        window = Visit(context.new_page())
+
+        def remember(request: Request) -> None:
+            window.requests.append(request.url)
+
+        window.page.on("request", remember)
+        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        window.page.on("console", lambda line: window.complaints.append(line.text) if line.type == "error" else None)
+        return window
+
+    yield open_window
+    for context in contexts:
+        context.close()

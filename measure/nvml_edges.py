@@ -1,0 +1,183 @@
+"""The arithmetic of a window on a counter that moves in ticks: its energy, its error, its check. Calls no driver.
+
+The counter holds the energy up to its last tick. A window opens just after a tick, so its first edge is
+known to the time between two reads. It closes anywhere within a tick: the counter then tells what the whole
+tick took, and the window's part of it lies between bounds that the tick's energy and the range of power
+before and after the closing leave open. The estimate lies within those bounds; the error reaches to the
+farther one. The sensor's own gain (about 5 % a board) is in no error here: it is the same in every window of one card.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+COUNTER_STEP_JOULES = 0.001
+"""NVML counts in millijoules."""
+RANGE_MARGIN = 0.25
+"""Power may lie this share outside of the range seen: readings are means over time, and some moments go unseen."""
+SAMPLING_SHARE = 0.10
+"""Share by which integrated power may differ at any rate: sensors see a part of the time (25 % on an H100)."""
+WIDEST_BUDGET_SHARE = 0.25
+"""No scatter of the samples excuses a larger disagreement than this."""
+FEWEST_SAMPLES = 5
+"""Power samples that a check takes."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The counter was seen to move: after `earliest_s`, by `latest_s`, to `joules`."""
+
+    earliest_s: float
+    latest_s: float
+    joules: float
+
+    @property
+    def middle_s(self) -> float:
+        """The best guess of when it moved."""
+        return (self.earliest_s + self.latest_s) / 2
+
+    @property
+    def gap_s(self) -> float:
+        """How long nobody looked."""
+        return self.latest_s - self.earliest_s
+
+
+@dataclass(frozen=True)
+class Tick:
+    """How the counter moves: `period_s` apart, each interval within `jitter_s` of it."""
+
+    period_s: float
+    jitter_s: float
+
+
+@dataclass(frozen=True)
+class PowerRange:
+    """Bounds on the power, watts, and on its mean over any stretch."""
+
+    low_watts: float
+    high_watts: float
+
+    @classmethod
+    def around(cls, seen_watts: Sequence[float]) -> PowerRange:
+        """What was seen, with the margin on both sides."""
+        return cls(min(seen_watts) * (1 - RANGE_MARGIN), max(seen_watts) * (1 + RANGE_MARGIN))
+
+    def joined(self, other: PowerRange) -> PowerRange:
+        """The range that holds both."""
+        return PowerRange(min(self.low_watts, other.low_watts), max(self.high_watts, other.high_watts))
+
+
+@dataclass(frozen=True)
+class Closing:
+    """How a window closed: at `closed_s` the counter stood at `before_joules`; then it moved by `change`."""
+
+    closed_s: float
+    before_joules: float
+    change: Change
+
+
+@dataclass(frozen=True)
+class Joules:
+    """An amount of energy and its error, one side, both in joules."""
+
+    value: float
+    error: float
+
+
+def tick_of(changes: Sequence[Change]) -> Tick:
+    """The tick, from at least three changes of the counter in a row.
+
+    A reader that was held up sees a change late; intervals with such an end are set aside while four are left.
+    """
+    typical_s = statistics.median(c.gap_s for c in changes)
+    pairs = list(itertools.pairwise(changes))
+    prompt = [p for p in pairs if max(p[0].gap_s, p[1].gap_s) <= 4 * typical_s]
+    intervals = [b.middle_s - a.middle_s for a, b in (prompt if len(prompt) >= 4 else pairs)]
+    period_s = statistics.median(intervals)
+    return Tick(period_s, max(abs(i - period_s) for i in intervals) + typical_s)
+
+
+def window_energy(
+    tick: Tick, opening: Change, begun_s: float, closing: Closing, during: PowerRange, after: PowerRange
+) -> Joules:
+    """Energy from `begun_s` to the closing, and the error of its two edges and of the counter's steps.
+
+    `during` bounds the power within the window, `after` the power from then to the tick that followed.
+    """
+    whole = closing.before_joules - opening.joules
+    to_last_tick_s = closing.change.middle_s - tick.period_s - opening.middle_s
+    mean_watts = whole / to_last_tick_s if whole > 0 and to_last_tick_s > 0 else during.low_watts
+    last = closing_part(tick, closing, during, after, mean_watts)
+    early_joules = during.joined(after).high_watts * (begun_s - opening.earliest_s)
+    return Joules(whole + last.value, last.error + early_joules + 2 * COUNTER_STEP_JOULES)
+
+
+def closing_part(
+    tick: Tick, closing: Closing, during: PowerRange, after: PowerRange, mean_watts: float
+) -> Joules:
+    """Energy between the last tick before the closing and the closing itself.
+
+    With `a` seconds of the tick before the closing and `b` after it, the tick's energy E leaves the part x
+    between low·a and high·a of the window's power, and between E - high·b and E - low·b of the power after it.
+    The estimate is the window's mean power held to its end, moved into those bounds.
+    """
+    tick_joules = closing.change.joules - closing.before_joules
+    b_min = max(closing.change.earliest_s - closing.closed_s, 0.0)
+    b_max = max(closing.change.latest_s - closing.closed_s, b_min)
+    a_min = tick.period_s - tick.jitter_s - b_max
+    a_max = tick.period_s + tick.jitter_s - b_min
+    # Below zero the tick fell between the closing and the first read after it: power of the time after.
+    low = during.low_watts * a_min if a_min >= 0 else after.high_watts * a_min
+    high = during.high_watts * a_max if a_max >= 0 else after.low_watts * a_max
+    low = max(low, tick_joules - after.high_watts * b_max)
+    high = min(high, tick_joules - after.low_watts * b_min)
+    if low > high:  # the power left its supposed range: only the tick's own energy is sure
+        low, high = min(0.0, high), max(tick_joules, low)
+    guess = mean_watts * (tick.period_s - (b_min + b_max) / 2)
+    value = min(max(guess, low), high)
+    return Joules(value, max(high - value, value - low))
+
+
+@dataclass(frozen=True)
+class PowerSample:
+    """One reading of the power sensor."""
+
+    at_s: float
+    watts: float
+
+
+def integrate(samples: Sequence[PowerSample], begin_s: float, end_s: float) -> float:
+    """Joules of the readings between two times, each joined to the next by a line, the outermost held to the ends."""
+    inside = [s for s in samples if begin_s <= s.at_s <= end_s]
+    path = [PowerSample(begin_s, inside[0].watts), *inside, PowerSample(end_s, inside[-1].watts)]
+    return math.fsum((b.at_s - a.at_s) * (a.watts + b.watts) / 2 for a, b in itertools.pairwise(path))
+
+
+def disagreement(
+    counter: Joules, samples: Sequence[PowerSample], begin_s: float, end_s: float, sensor_lag_s: float
+) -> str | None:
+    """In words, why sampled power does not bear the counter out; None when it does.
+
+    The budget is the counter's error, a share for the time that the sensor does not see, three standard
+    errors of the mean of distinct readings, and what a sensor that lags can be late by; the last three within a cap.
+    """
+    inside = [s for s in samples if begin_s <= s.at_s <= end_s]
+    if len(inside) < FEWEST_SAMPLES:
+        return f"the counter could not be checked: only {len(inside)} power samples fell into the window"
+    watts = [s.watts for s in inside]
+    sampled = integrate(inside, begin_s, end_s)
+    distinct = 1 + sum(a != b for a, b in itertools.pairwise(watts))
+    scatter = 3 * statistics.pstdev(watts) * (end_s - begin_s) / math.sqrt(distinct)
+    late = (max(watts) - min(watts)) * sensor_lag_s
+    size = max(counter.value, sampled)
+    budget = counter.error + min(SAMPLING_SHARE * size + scatter + late, WIDEST_BUDGET_SHARE * size)
+    if abs(counter.value - sampled) <= budget:
+        return None
+    return (
+        f"two readings disagree: the energy counter says {counter.value:.4g} J, power sampled "
+        f"{len(inside)} times {sampled:.4g} J, and {budget:.2g} J were allowed"
+    )

@@ -1,0 +1,153 @@
+"""Claims: the sentence that a claim covers, whether the data bear it out, and its mark on the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from xml.etree.ElementTree import Element
+
+from hooks import expressions
+from hooks.book import Book, Reading, Verdict
+from hooks.errors import PublishError
+from hooks.markup import element
+from hooks.pages import ClaimUse, PageState
+from hooks.provenance import box
+
+_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9À-Þ]|\Z)")
+"""The end of a sentence: a stop and a space, before a capital, a digit or an element."""
+
+Published = Mapping[str, str]
+"""Texts of the numbers as last published, by id."""
+
+
+def check(
+    expression: str, sentence: str, book: Book, alias: str | None, published: Published
+) -> tuple[ClaimUse, Verdict]:
+    """Evaluate a claim.
+
+    Raises:
+        PublishError: The expression is no condition, or the data contradict it: then with the sentence, and
+            today's and the last published value of every number in it.
+    """
+    if not expressions.parse(expression).is_condition:
+        raise PublishError(
+            f"`{expression}` claims nothing",
+            expected="a comparison, such as decode.seconds_per_token > prefill.seconds_per_token",
+            found=expression,
+            mend="compare two things",
+        )
+    verdict = book.evaluate(expression, alias)
+    values = tuple(_value(reading, published) for reading in verdict.readings.values())
+    if verdict.refusal:
+        return ClaimUse(expression, sentence, None, values, verdict.refusal.reason), verdict
+    if not verdict.result:
+        raise PublishError(
+            "the data contradict this sentence",
+            sentence=f"“{sentence}”",
+            expression=expression,
+            values=values,
+            mend="rewrite the sentence so that it is true of today's data, or put it into "
+            "{{ when … }} {{ otherwise }} {{ end }}",
+        )
+    return ClaimUse(expression, sentence, True, values), verdict
+
+
+def _value(reading: Reading, published: Published) -> str:
+    text = f"{reading.id} = {reading.text()}"
+    interval = reading.interval_text()
+    if interval:
+        text += f" ({interval})"
+    old = published.get(reading.id)
+    if old is not None and old != reading.text():
+        text += f"; last published: {old}"
+    return text
+
+
+def mark(use: ClaimUse, page: PageState, sentence: Element) -> Element:
+    """The sentence with its mark: a tick where the claim held, words where it is not yet checked."""
+    held = use.held is True
+    name = page.popover_id()
+    title = "Checked when this page was built" if held else "Not yet checked"
+    rows = [("Claim", use.expression), *(("Value", value) for value in use.values)]
+    if use.reason:
+        rows.append(("Reason", use.reason))
+    trigger = element(
+        "span",
+        {
+            "class": "claim-mark",
+            "tabindex": "0",
+            "role": "img" if held else None,
+            "aria-label": "checked against the data" if held else None,
+            "aria-describedby": name,
+            "data-search-exclude": "",
+        },
+        "✓" if held else "not yet checked",
+    )
+    sentence.set("class", "claim" if held else "claim-unchecked")
+    sentence.set("data-claim", element("i", {"x": use.expression}).attrib["x"])
+    sentence.append(element("span", {"class": "has-provenance"}, trigger, box(name, title, rows)))
+    return sentence
+
+
+def take_sentence(parent: Element, mark_: Element, read: Callable[[Element], str]) -> tuple[Element, str]:
+    """Move the sentence before a claim's mark into a new element in the mark's place.
+
+    Args:
+        parent: The element that holds sentence and mark.
+        mark_: The mark; it is removed.
+        read: An element's text as a reader sees it, popovers left out.
+
+    Returns:
+        The new element, already in the tree, and the sentence as a reader sees it.
+
+    Raises:
+        PublishError: Nothing stands before the mark in its block.
+    """
+    position = list(parent).index(mark_)
+    elements = list(parent)[:position]
+    texts = [parent.text or "", *(item.tail or "" for item in elements)]
+    texts[-1] = texts[-1].rstrip()
+    first, cut = _begin(elements, texts)
+
+    sentence = Element("span")
+    sentence.text = texts[first][cut:]
+    before = texts[first][:cut]
+    for item, tail in zip(elements[first:], texts[first + 1 :], strict=True):
+        parent.remove(item)
+        item.tail = tail
+        sentence.append(item)
+    if first:
+        elements[first - 1].tail = before
+    else:
+        parent.text = before
+    seen = read(sentence).strip()
+    if not seen:
+        raise PublishError(
+            "no sentence stands before this claim",
+            expected="a sentence in the same paragraph, then the claim",
+            found="nothing",
+            mend="put the claim right after the sentence that it checks",
+        )
+    sentence.tail = mark_.tail
+    parent.remove(mark_)
+    parent.insert(first, sentence)
+    return sentence, seen
+
+
+def _begin(elements: list[Element], texts: list[str]) -> tuple[int, int]:
+    """Where the last sentence begins: the text's index, and the position in it."""
+    last = len(elements)
+    if last and not texts[last] and _is_claim(elements[last - 1]):
+        return last - 1, len(texts[last - 1])  # a second claim on the same sentence
+    for index in range(last, -1, -1):
+        text = texts[index]
+        ends = list(_END.finditer(text))
+        if ends:
+            return index, ends[-1].end()
+        if index == 0 or _is_claim(elements[index - 1]):
+            return index, len(text) - len(text.lstrip())
+    raise AssertionError("the loop ends at the first text")
+
+
+def _is_claim(item: Element) -> bool:
+    return item.get("class") in ("claim", "claim-unchecked")

@@ -1,0 +1,147 @@
+"""Formulas and conditions: dotted ids, numbers, arithmetic and comparisons. Knows no quantity.
+
+An id is words joined by dots, where a word may hold digits, underscores and inner dashes:
+`model.qwen2.5-1.5b.parameters`. A minus sign therefore needs a space before it.
+The library simpleeval evaluates; it is given no attributes, no strings, no powers and three functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import simpleeval
+
+from hooks.errors import PublishError
+
+LONGEST = 400
+"""Characters in an expression. Longer ones belong into a quantity of their own."""
+
+_WORD = r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*"
+ID = re.compile(rf"(?<![\w.])[A-Za-z]\w*(?:-\w+)*(?:\.{_WORD})+")
+"""A dotted id, as it stands in an expression."""
+
+_OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "abs": abs}
+_NODES = (ast.Expr, ast.Name, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.Call, ast.Constant)
+_GRAMMAR = "ids, numbers, + - * / ( ), < <= > >= == !=, and, or, not, min(…), max(…), abs(…)"
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression: its source, the ids that it names, and its tree over stand-in names."""
+
+    source: str
+    ids: tuple[str, ...]
+    tree: ast.AST
+
+    @property
+    def is_id(self) -> bool:
+        """Whether it is one id and nothing else."""
+        return self.ids == (self.source,)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it yields true or false by itself, without a bare number in its place."""
+        return _is_condition(self.tree.value if isinstance(self.tree, ast.Expr) else self.tree)
+
+    def evaluate(self, values: Mapping[str, float]) -> float | bool:
+        """The result with `values[id]` in place of each id.
+
+        Raises:
+            PublishError: A division by zero, or another operation that has no result.
+        """
+        names = {f"v{index}": values[name] for index, name in enumerate(self.ids)}
+        evaluator = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS, names=names)
+        evaluator.nodes = {node: evaluator.nodes[node] for node in _NODES}
+        try:
+            result = evaluator.eval(self.source, previously_parsed=self.tree)
+        except (simpleeval.InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
+            raise PublishError(
+                f"`{self.source}` cannot be computed", expected=_GRAMMAR, found=str(error)
+            ) from error
+        if not isinstance(result, (bool, int, float)):
+            raise PublishError(f"`{self.source}` is neither a number nor a condition", found=repr(result))
+        return result
+
+
+@cache
+def parse(source: str) -> Expression:
+    """Parse an expression.
+
+    Raises:
+        PublishError: It is too long, is not an expression, or uses something outside the grammar.
+    """
+    source = " ".join(source.split())
+    if len(source) > LONGEST:
+        raise PublishError(
+            f"an expression of {len(source)} characters",
+            expected=f"at most {LONGEST}",
+            mend="give its parts ids of their own in docs/quantities.toml",
+        )
+    ids: list[str] = []
+
+    def stand_in(match: re.Match[str]) -> str:
+        if match[0] not in ids:
+            ids.append(match[0])
+        return f"v{ids.index(match[0])}"
+
+    plain = ID.sub(stand_in, source)
+    try:
+        body = ast.parse(plain, mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+        raise PublishError(
+            f"`{source}` is not an expression", expected=_GRAMMAR, found=str(error).partition(" (")[0]
+        ) from error
+    _check(body, source, {f"v{index}" for index in range(len(ids))})
+    return Expression(source, tuple(ids), ast.Expr(body))
+
+
+def _check(body: ast.AST, source: str, names: set[str]) -> None:
+    operators = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+    for node in ast.walk(body):
+        if isinstance(node, ast.Name) and node.id not in names | set(_FUNCTIONS):
+            raise PublishError(
+                f"`{source}` names `{node.id}`, which is no id",
+                expected="ids with a dot, such as decode.seconds_per_token",
+                found=node.id,
+                mend="write the quantity's full id; docs/quantities.toml lists them",
+            )
+        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
+            raise PublishError(f"`{source}` calls something that is no function", expected=_GRAMMAR)
+        number = not isinstance(node, ast.Constant) or type(node.value) in (int, float)
+        known = isinstance(node, _NODES) or (
+            isinstance(node, operators) and (type(node) in _OPERATORS or not isinstance(node, ast.operator))
+        )
+        if not (known and number):
+            raise PublishError(
+                f"`{source}` uses something that expressions do not have",
+                expected=_GRAMMAR,
+                found=ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__,
+            )
+
+
+def _is_condition(node: ast.AST) -> bool:
+    if isinstance(node, ast.BoolOp):
+        return all(_is_condition(value) for value in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _is_condition(node.operand)
+    return isinstance(node, ast.Compare)

@@ -1,0 +1,191 @@
+"""The Python-Markdown extension: finds placeholders and puts what they mean in their place. Needs no MkDocs.
+
+Placeholders are found as inline patterns, so code is never touched; a tree processor then resolves them in
+document order, after all other inline work and before the table of contents is made. Options of the
+extension, for any host of Python-Markdown: `site_data` and `quantities` (paths), `page` (the page's name in errors).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+from markdown.postprocessors import Postprocessor
+from markdown.preprocessors import Preprocessor
+from markdown.treeprocessors import Treeprocessor
+from markdown.util import AtomicString
+
+from hooks import placeholders, quantities, store
+from hooks.book import Book
+from hooks.errors import PublishErrors
+from hooks.pages import PageState
+from hooks.resolve import TAG, Resolver
+
+MARK = "\x02spliced:{}\x03"
+"""Stands in the text of an unresolved placeholder, from where it may get into an alt text or a title."""
+
+
+@dataclass
+class Site:
+    """What all pages of a build share: the numbers, the texts last published, and the pages rendered so far."""
+
+    book: Book
+    published: Mapping[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, site_data: Path, quantities_file: Path) -> Site:
+        """Read site_data/ and quantities.toml."""
+        return cls(Book(store.load_cached(site_data), quantities.read(quantities_file)))
+
+
+class SplicedExtension(Extension):
+    """The extension. A host that has more to say of pages sets `site` and `page` before each conversion.
+
+    While `page` is set, errors are collected in it. Otherwise a conversion raises `PublishErrors`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.config = {
+            "site_data": ["site_data", "Folder of the measured data"],
+            "quantities": ["docs/quantities.toml", "The list of numbers that a page may state"],
+            "page": ["page", "What errors call the page"],
+        }
+        self.site: Site | None = None
+        self.page: PageState | None = None
+        super().__init__(**options)
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """Register the processors. Called by Python-Markdown."""
+        conversion = _Conversion(self)
+        md.preprocessors.register(_SourceReader(md, conversion), "spliced-source", 100)
+        # After code spans (190), before backslash escapes (180), links and HTML.
+        md.inlinePatterns.register(_EscapedBraces(placeholders.ESCAPED, md), "spliced-escaped", 186)
+        md.inlinePatterns.register(_Finder(placeholders.PATTERN, md, conversion), "spliced", 185)
+        # After attribute lists (8), abbreviations (7) and smart quotes (6), before the table of contents (5).
+        md.treeprocessors.register(_Replacer(md, conversion), "spliced", 5.5)
+        md.treeprocessors.register(_TreeEnd(md, conversion), "spliced-end", -100)
+        # After raw HTML (30) and ampersands (20) are in place.
+        md.postprocessors.register(_Finisher(md, conversion), "spliced", 5)
+
+
+class _Conversion:
+    """One conversion of one source, shared by its processors."""
+
+    def __init__(self, extension: SplicedExtension) -> None:
+        self.extension = extension
+        self.found: list[str] = []
+        self.page = PageState("page")
+        self.resolver: Resolver | None = None
+        self.tree_done = False
+
+    def begin(self, source: str) -> None:
+        self.found = []
+        self.resolver = None
+        self.tree_done = False
+        if self.extension.page is not None:
+            self.page = self.extension.page
+            if not self.page.source:
+                self.page.begin(source)
+        else:
+            self.page = PageState(str(self.extension.getConfig("page")))
+            self.page.begin(source)
+
+    def site(self) -> Site:
+        if self.extension.site is None:
+            self.extension.site = Site.open(
+                Path(self.extension.getConfig("site_data")), Path(self.extension.getConfig("quantities"))
+            )
+        return self.extension.site
+
+
+class _SourceReader(Preprocessor):
+    """Keeps the source as it came in, for line numbers."""
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(md)
+        self.conversion = conversion
+
+    def run(self, lines: list[str]) -> list[str]:
+        self.conversion.begin("\n".join(lines))
+        return lines
+
+
+class _EscapedBraces(InlineProcessor):
+    """Prints escaped braces as entities, so that braces in the output are always a mistake."""
+
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # type: ignore[override]
+        store = self.md.htmlStash.store
+        begin = store("&#123;&#123;") if m[1] else ""
+        end = store("&#125;&#125;") if m[3] or m[4] else ""
+        return f"{begin}{m[2] or ''}{end}", m.start(), m.end()
+
+
+class _Finder(InlineProcessor):
+    """Turns a placeholder into an element that waits for the tree processor."""
+
+    def __init__(self, pattern: str, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(pattern, md)
+        self.conversion = conversion
+
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[Element, int, int]:  # type: ignore[override]
+        waiting = Element(TAG)
+        waiting.text = AtomicString(MARK.format(len(self.conversion.found)))
+        self.conversion.found.append(m[1])
+        return waiting, m.start(), m.end()
+
+
+class _Replacer(Treeprocessor):
+    """Resolves what the finder found."""
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(md)
+        self.conversion = conversion
+
+    def run(self, root: Element) -> None:
+        conversion = self.conversion
+        conversion.resolver = Resolver(conversion.site, conversion.page, conversion.found, self.md)
+        conversion.resolver.run(root)
+
+
+class _TreeEnd(Treeprocessor):
+    """Notes that the tree is done: before that, postprocessors only see headings for the table of contents."""
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(md)
+        self.conversion = conversion
+
+    def run(self, root: Element) -> None:
+        self.conversion.tree_done = True
+
+
+class _Finisher(Postprocessor):
+    """Looks at the finished HTML, and raises the page's errors where no host collects them."""
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(md)
+        self.conversion = conversion
+
+    def run(self, text: str) -> str:
+        conversion = self.conversion
+        if conversion.resolver:
+            text = conversion.resolver.fill(text)
+        if not conversion.tree_done:
+            return text
+        if conversion.resolver:
+            conversion.resolver.refuse_leftovers(text)
+        if conversion.extension.page is None and conversion.page.errors:
+            raise PublishErrors(conversion.page.errors)
+        return text
+
+
+def makeExtension(**options: Any) -> SplicedExtension:
+    """The entry point by which Python-Markdown loads the extension as `hooks.extension`."""
+    return SplicedExtension(**options)

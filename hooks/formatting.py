@@ -1,0 +1,167 @@
+"""Numbers as people read them: rounding, prefixes, separators, units. Knows nothing of where they come from.
+
+Rounding follows the interval: the last digit shown is the first digit of the interval's half-width, so the
+text always stays inside the interval. Without an interval a number has a fixed count of digits, fewer
+where it was measured in too few processes to have one. Every function returns plain text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+
+SPACE = "\N{NARROW NO-BREAK SPACE}"
+"""Stands between number and unit, so that a line never breaks there."""
+
+_EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)
+"""Wide enough for any float, so that nothing but the chosen place is rounded."""
+
+MINUS = "\N{MINUS SIGN}"
+
+DIGITS = 3
+"""Significant digits of a number without an interval."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit as the data has it: its symbol beside a number, in full beside an exact one, its prefixes."""
+
+    symbol: str
+    word: str
+    prefixes: tuple[int, ...] = (0,)
+
+
+_PREFIX = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_LARGE = (0, 3, 6, 9, 12, 15)
+_WORDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+UNITS = {
+    "1": Unit("", ""),
+    "s": Unit("s", "s", (-9, -6, -3, 0)),
+    "bytes": Unit("B", "bytes", _LARGE),
+    "J": Unit("J", "J", (-9, -6, -3, *_LARGE)),
+    "W": Unit("W", "W", (-3, *_LARGE)),
+    "tokens": Unit("tokens", "tokens"),
+    "tokens/s": Unit("tokens/s", "tokens/s"),
+    "bytes/s": Unit("B/s", "bytes/s", _LARGE),
+    "flop/s": Unit("FLOP/s", "FLOP/s", _LARGE),
+}
+"""Every unit that a quantity may have. A time, a count of bytes and so on stay in the base unit until here."""
+
+STYLES = ("si", "exact", "binary", "percent", "short")
+"""Ways to show a number; `si` is what a quantity gets when it names none."""
+
+
+def number(
+    value: float, unit: str, *, half: float | None = None, digits: int | None = None, style: str = "si"
+) -> str:
+    """The number with its unit.
+
+    Args:
+        value: In `unit`.
+        unit: A key of `UNITS`; another unit is printed as it is, without prefixes.
+        half: Half-width of the interval, in `unit`; decides the rounding unless `digits` is given.
+        digits: Significant digits.
+        style: One of `STYLES`.
+    """
+    scale, symbol = _scale(value, unit, half, digits, style)
+    return _join(_digits(value, scale, _last_place(value, half, digits, style)), symbol)
+
+
+def interval(
+    low: float,
+    high: float,
+    unit: str,
+    *,
+    half: float | None = None,
+    digits: int | None = None,
+    style: str = "si",
+) -> str:
+    """Two numbers with one unit: `338 to 362 ms`. Rounded to one digit finer than `half` asks."""
+    finest = max(abs(low), abs(high))
+    scale, symbol = _scale(finest, unit, half, digits, style)
+    place = _last_place(finest, half, digits, style)
+    if half:
+        place -= 1
+    return _join(f"{_digits(low, scale, place)} to {_digits(high, scale, place)}", symbol)
+
+
+def span(
+    low: float,
+    high: float,
+    unit: str,
+    *,
+    half: float | None = None,
+    digits: int | None = None,
+    style: str = "si",
+) -> str:
+    """A range over cells: `20 to 35`. One number where both ends print alike."""
+    finest = max(abs(low), abs(high))
+    scale, symbol = _scale(finest, unit, half, digits, style)
+    smaller = min(abs(low), abs(high)) or finest
+    place = _last_place(smaller, half, digits or (None if half or style == "exact" else 2), style)
+    first, last = _digits(low, scale, place), _digits(high, scale, place)
+    return _join(first if first == last else f"{first} to {last}", symbol)
+
+
+def _join(digits: str, symbol: str) -> str:
+    return f"{digits}{SPACE}{symbol}" if symbol else digits
+
+
+def _last_place(value: float, half: float | None, digits: int | None, style: str) -> int:
+    """Exponent of ten of the last digit shown."""
+    leading = _exponent(value)
+    if digits is not None:
+        return leading - digits + 1
+    if half:
+        return min(_exponent(half), leading)
+    if style == "exact" and float(value).is_integer():
+        return 0
+    return leading - DIGITS + 1
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _scale(
+    value: float, unit: str, half: float | None, digits: int | None, style: str
+) -> tuple[Decimal, str]:
+    """What one of the printed unit is in the base unit, and its symbol."""
+    known = UNITS.get(unit, Unit(unit, unit))
+    rounded = abs(_round(value, _last_place(value, half, digits, style)))
+    if style == "percent":
+        return Decimal("0.01"), "%"
+    if style == "exact":
+        return Decimal(1), known.word
+    if style == "binary":
+        power = min(int(math.log(float(rounded), 1024)) if rounded >= 1 else 0, len(_BINARY) - 1)
+        return Decimal(1024**power), _BINARY[power]
+    if style == "short" and known.prefixes == (0,):
+        for size, word in _WORDS:
+            if rounded >= size:
+                return Decimal(size), f"{word} {known.word}".rstrip()
+        return Decimal(1), known.symbol
+    power = 3 * (_exponent(float(rounded)) // 3)
+    power = min(max(power, known.prefixes[0]), known.prefixes[-1])
+    return Decimal(10) ** power, _PREFIX[power] + known.symbol
+
+
+def _round(value: float, place: int) -> Decimal:
+    return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(place), context=_EXACT)
+
+
+def _digits(value: float, scale: Decimal, place: int) -> str:
+    """The digits down to `10 ** place` base units, shown in units of `scale`."""
+    if scale.log10() % 1:  # binary units: the place holds in the scaled unit
+        scaled = _EXACT.divide(Decimal(repr(float(value))), scale)
+        lowest = place - _exponent(value) + _exponent(float(scaled))
+        shown = scaled.quantize(Decimal(1).scaleb(min(lowest, 0)), context=_EXACT)
+    else:
+        shown = _EXACT.divide(_round(value, place), scale)
+        decimals = max(0, int(scale.log10()) - place)
+        shown = shown.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+    text = f"{shown:,f}"
+    return text.replace("-", MINUS) if shown else text.lstrip("-")

@@ -1,0 +1,65 @@
+"""Braces left over in finished HTML: the sign of a placeholder that nobody resolved. Reads HTML, changes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from hooks import placeholders
+from hooks.errors import PublishError
+from hooks.pages import PageState
+
+_BRACES = re.compile(r"\{\{|\}\}")
+_UNREAD = {"code", "pre", "script", "style", "svg", "template", "textarea"}
+_SEEN = {"alt", "title", "aria-label", "content", "placeholder", "value"}
+
+
+def find(html: str) -> Iterator[str]:
+    """Texts with double braces outside code; escaped braces are entities and not found."""
+    if not _BRACES.search(html):
+        return
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    yield from reader.found
+
+
+def error(text: str, page: PageState) -> PublishError:
+    """The error for such a text, with the line where it can be told."""
+    whole = re.search(placeholders.PATTERN, text)
+    return PublishError(
+        "a placeholder inside raw HTML is not read" if whole else "braces that are no whole placeholder",
+        place=page.meet(whole[1]) if whole else page.broken(),
+        expected="{{ … }} within one paragraph of Markdown",
+        found=" ".join(text.split())[:80],
+        mend=(
+            "add markdown=1 to the HTML element around it"
+            if whole
+            else "close the placeholder, or write `\\{{` to print braces"
+        ),
+    )
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.found: list[str] = []
+        self._unread: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _UNREAD:
+            self._unread.append(tag)
+        self.found += [value for name, value in attrs if name in _SEEN and value and _BRACES.search(value)]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attrs if name in _SEEN and value and _BRACES.search(value)]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._unread:
+            while self._unread.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if not self._unread and _BRACES.search(data):
+            self.found.append(data)

@@ -1,0 +1,56 @@
+"""Building elements whose text and attributes come from data. Everything given here is escaped."""
+
+from __future__ import annotations
+
+import re
+from xml.etree.ElementTree import Element
+
+from markdown.util import AMP_SUBSTITUTE
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def inert(text: str) -> str:
+    """Text that Python-Markdown's serialiser prints as it is.
+
+    Its serialiser leaves what looks like an entity alone, so each ampersand is escaped here already; and
+    control characters could be taken for its own marks.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).replace("&", f"{AMP_SUBSTITUTE}amp;")
+
+
+def element(tag: str, attributes: dict[str, str | None] | None = None, *content: str | Element) -> Element:
+    """An element with its content in order. Attributes that are None are left out."""
+    made = Element(
+        tag, {name: inert(value) for name, value in (attributes or {}).items() if value is not None}
+    )
+    for item in content:
+        if isinstance(item, str):
+            append_text(made, inert(item))
+        else:
+            made.append(item)
+    return made
+
+
+def append_text(parent: Element, text: str) -> None:
+    """Add text after all that the element holds."""
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+
+
+def replace(parent: Element, old: Element, new: Element | str | None) -> None:
+    """Put an element, text or nothing in the place of a child; what follows the child stays."""
+    index = list(parent).index(old)
+    tail = old.tail or ""
+    parent.remove(old)
+    if isinstance(new, Element):
+        new.tail = tail
+        parent.insert(index, new)
+        return
+    text = (new or "") + tail
+    if index:
+        parent[index - 1].tail = (parent[index - 1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text

@@ -1,0 +1,120 @@
+"""What is known of the page being rendered: its source, its lines, what it has used so far. Renders nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from hooks import placeholders
+from hooks.book import Reading
+from hooks.errors import Place, PublishError
+
+_TOKEN = re.compile(
+    rf"(?P<fence>^[ \t>]*(?P<marks>`{{3,}}|~{{3,}})[^\n]*\n.*?(?:^[ \t>]*(?P=marks)[`~]*[ \t]*$|\Z))"
+    rf"|(?P<span>(?<![\\`])(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`))"
+    rf"|(?P<comment><!--.*?-->)"
+    rf"|(?P<escaped>{placeholders.ESCAPED})"
+    rf"|(?P<whole>{placeholders.PATTERN})"
+    r"|(?P<broken>\{\{|\}\})",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class NumberUse:
+    """A number as a page shows it."""
+
+    reading: Reading
+    text: str
+
+
+@dataclass(frozen=True)
+class ClaimUse:
+    """A claim as a page makes it. `held` is None where it rests on a refusal."""
+
+    expression: str
+    sentence: str
+    held: bool | None
+    values: tuple[str, ...]
+    reason: str | None = None
+
+
+@dataclass
+class PageState:
+    """The page being rendered and what it has used so far.
+
+    `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written; `first_line` the number of the
+    source's first line in that file. A notebook renders several sources into one page and sets `cell`.
+    """
+
+    file: str
+    uri: str = ""
+    source: str = ""
+    first_line: int = 1
+    cell: int | None = None
+    numbers: list[NumberUse] = field(default_factory=list)
+    claims: list[ClaimUse] = field(default_factory=list)
+    charts: list[str] = field(default_factory=list)
+    errors: list[PublishError] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+    popovers: int = 0
+    _lines: dict[str, list[int]] | None = None
+    _met: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def begin(self, source: str, first_line: int = 1, cell: int | None = None) -> None:
+        """Start on another source of the same page."""
+        self.source, self.first_line, self.cell = source, first_line, cell
+        self._lines = None
+        self._met.clear()
+
+    def meet(self, inside: str) -> Place:
+        """The place of the next placeholder with this text; called once for each, in document order."""
+        key = _normal(inside)
+        index = self._met[key]
+        self._met[key] += 1
+        lines = self._find().get(key, [])
+        return Place(self.file, lines[index] if index < len(lines) else None, self.cell)
+
+    def broken(self) -> Place:
+        """The place of the first braces outside code that open or close no placeholder."""
+        lines = self._find().get("", [])
+        return Place(self.file, lines[0] if lines else None, self.cell)
+
+    def popover_id(self) -> str:
+        """An id for the next popover of the page."""
+        self.popovers += 1
+        return f"provenance-{self.popovers}"
+
+    def anchor(self, id_: str) -> str | None:
+        """The anchor `n-ID` on its first use on the page; None afterwards."""
+        name = f"n-{id_}"
+        if name in self.anchors:
+            return None
+        self.anchors.add(name)
+        return name
+
+    def _find(self) -> dict[str, list[int]]:
+        if self._lines is None:
+            self._lines = defaultdict(list)
+            sure = defaultdict(list)
+            for match in _TOKEN.finditer(self.source):
+                if match["whole"] is None and match["broken"] is None:
+                    continue
+                line = self.first_line + self.source.count("\n", 0, match.start())
+                key = _normal(match["whole"][2:-2]) if match["whole"] else ""
+                self._lines[key].append(line)
+                if not _indented(self.source, match.start()):
+                    sure[key].append(line)
+            # Indented text may be code or the inside of a list: believe it where nothing else is there.
+            self._lines.update(sure)
+        return self._lines
+
+
+def _indented(source: str, position: int) -> bool:
+    begin = source.rfind("\n", 0, position) + 1
+    return source[begin:position].startswith(("    ", "\t"))
+
+
+def _normal(inside: str) -> str:
+    return " ".join(inside.split())

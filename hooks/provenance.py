@@ -1,0 +1,156 @@
+"""Where a number comes from, in words, and the HTML of a number with its popover. Looks nothing up.
+
+The popover is a sibling of the number inside one wrapper, so that the number's own text stays pure. It opens
+on hover, focus and tap by CSS alone. docs/reference/html.md is the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element
+
+from hooks.book import Reading
+from hooks.markup import element
+from hooks.pages import PageState
+
+Rows = list[tuple[str, str]]
+
+
+def rows(reading: Reading, style: str | None = None) -> Rows:
+    """What the popover says of a number: pairs of a heading and a text."""
+    found: Rows = [("Value", reading.text(style))]
+    interval = reading.interval_text(style)
+    if interval:
+        found.append(("Interval", f"{interval} (95 % prediction interval over processes)"))
+    elif reading.kind == "range":
+        ends = "; ".join(f"{part.title}: {part.text(style)}" for part in reading.parts)
+        found.append(("Range", f"over {len(reading.parts)} cells, not an interval: {ends}"))
+    elif reading.sources and not reading.refusal:
+        found.append(("Interval", "none: fewer than 3 processes"))
+    if reading.sources:
+        found += _measured(reading)
+    if reading.formula:
+        found.append(("Formula", reading.formula))
+    if reading.origin:
+        found += _origin(reading)
+    found.append(("Definition", reading.meaning))
+    return found
+
+
+def _measured(reading: Reading) -> Rows:
+    found: Rows = []
+    if not reading.refusal:
+        refused = sum(source.refused for source in reading.sources)
+        more = f"; {refused} refused" if refused else ""
+        processes = reading.processes or max(source.processes for source in reading.sources)
+        found.append(("Measured", f"{processes} processes, {reading.samples} samples{more}"))
+    found.append(
+        ("Cell" if len(reading.sources) == 1 else "Cells", "; ".join(s.cell_words for s in reading.sources))
+    )
+    for run in reading.runs:
+        found += [
+            ("Run", run.id),
+            ("Machine", run.machine),
+            ("Date", run.date),
+            ("Weights", run.weights),
+        ]
+    return found
+
+
+def _origin(reading: Reading) -> Rows:
+    assert reading.origin is not None
+    heading = "Cited from" if reading.kind == "cited" else "Sizes from"
+    found: Rows = [(heading, f"{reading.origin['title']}, {reading.origin['publisher']}")]
+    if reading.place:
+        found.append(("Place", reading.place))
+    if reading.origin.get("url"):
+        found.append(("Address", reading.origin["url"]))
+    found.append(("Seen", reading.origin["accessed"]))
+    return found
+
+
+def number(
+    reading: Reading, page: PageState, *, style: str | None, digits: int | None, label: bool, popover: bool
+) -> Element:
+    """The number's HTML.
+
+    Args:
+        reading: What to show.
+        page: Gives the anchor of the first occurrence, and ids.
+        style: Overrides the quantity's way to show it.
+        digits: Overrides the digits.
+        label: Whether to say in words which run or that it is cited.
+        popover: Whether provenance is attached; headings and links have none.
+    """
+    run = reading.runs[0].id if len(reading.runs) == 1 else " ".join(run.id for run in reading.runs)
+    shown = element(
+        "span",
+        {
+            "class": "quantity refused" if reading.refusal else f"quantity {reading.kind}",
+            "data-quantity": reading.id,
+            "data-run": run or None,
+            "data-refusal": reading.refusal.kind if reading.refusal else None,
+            "id": page.anchor(reading.id),
+        },
+        reading.text(style, digits),
+    )
+    if not popover:
+        return shown
+    name = page.popover_id()
+    shown.set("tabindex", "0")
+    shown.set("aria-describedby", name)
+    wrapper = element("span", {"class": "has-provenance"}, shown)
+    if label and reading.kind == "cited":
+        wrapper.append(element("span", {"class": "number-label"}, " (cited)"))
+    elif label and reading.alias:
+        wrapper.append(element("span", {"class": "number-label"}, f" ({reading.alias.label})"))
+    wrapper.append(box(name, reading.title, rows(reading, style)))
+    return wrapper
+
+
+def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
+    """A popover: a title and rows. Phrasing content only, since it stands inside paragraphs."""
+    made = element(
+        "span",
+        {"class": "provenance", "role": "tooltip", "id": name, "data-search-exclude": ""},
+        element("span", {"class": "provenance-title"}, title),
+    )
+    for heading, text in content:
+        made.append(
+            element(
+                "span",
+                {"class": "provenance-row"},
+                element("span", {"class": "provenance-key"}, heading),
+                ": ",
+                element("span", {"class": "provenance-value"}, text),
+            )
+        )
+    return made
+
+
+def measured_in(readings: Iterable[Reading]) -> Element:
+    """`Measured in: …`, made from the runs and notes behind the numbers that a page used."""
+    runs, notes, cited = {}, {}, {}
+    for reading in readings:
+        runs |= {run.id: run for run in reading.runs}
+        if reading.note:
+            notes[reading.note] = reading.note
+        if reading.kind == "cited" and reading.origin:
+            cited[reading.origin["title"]] = reading.origin
+    made = element("div", {"class": "measured-in"})
+    for run in runs.values():
+        made.append(
+            element(
+                "p",
+                {"data-run": run.id},
+                "Measured in: run ",
+                element("code", None, run.id),
+                f", on {run.date}, on {run.machine}. {run.record['model']['name']}: {run.weights}.",
+            )
+        )
+    for note in notes:
+        link = element("a", {"href": note}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
+        made.append(element("p", {"class": "measured-note"}, "How it was measured: ", link, "."))
+    for origin in cited.values():
+        made.append(element("p", {"class": "cited-in"}, f"Cited: {origin['title']}, {origin['publisher']}."))
+    return made

@@ -1,0 +1,368 @@
+"""Putting what a placeholder means in its place in the tree, in document order, in one pass.
+
+This is the dispatch: each form has one method here, which leaves the work to the form's own module. An error
+is kept in the page with the placeholder's line, and the pass goes on, so that an author sees all of a page's errors.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
+
+from markdown import Markdown
+
+from hooks import branches, charts, claims, expressions, leftovers, markup, provenance, tables, tokens
+from hooks.errors import Place, PublishError
+from hooks.pages import NumberUse, PageState
+from hooks.placeholders import PATTERN, Placeholder, parse
+
+if TYPE_CHECKING:
+    from hooks.extension import Site
+
+TAG = "spliced-placeholder"
+"""Tag of an unresolved placeholder's element."""
+
+_MARK = re.compile("\x02spliced:(\\d+)\x03")
+_MARK_IN_HTML = re.compile(rf"(?:<{TAG}>)?{_MARK.pattern}(?:</{TAG}>)?")
+_HEADINGS = {f"h{level}" for level in range(1, 7)}
+_WITHOUT_POPOVER = _HEADINGS | {"a", "summary", "button", "label"}
+_CONTROL = ("when", "otherwise", "end")
+
+
+class Resolver:
+    """One pass over one tree.
+
+    Args:
+        site: Gives the numbers; called only when a placeholder needs them.
+        page: The page, which is told what it used and what is wrong.
+        found: What stands between the braces of each placeholder, by its index.
+        md: The conversion, which holds finished HTML for us.
+    """
+
+    def __init__(self, site: Callable[[], Site], page: PageState, found: list[str], md: Markdown) -> None:
+        self._site = site
+        self.page = page
+        self.found = found
+        self.md = md
+        self._parsed: dict[int, tuple[Placeholder | None, Place]] = {}
+        self._texts: dict[Element, str] = {}
+        self._late: list[tuple[Element, Element]] = []
+        self._unfinished = False
+
+    @property
+    def site(self) -> Site:
+        """The build's numbers."""
+        return self._site()
+
+    def run(self, root: Element) -> None:
+        """Resolve every placeholder below `root`."""
+        for item in root.iter():
+            for value in item.attrib.values():
+                for match in _MARK.finditer(value):
+                    self._parse(int(match[1]))
+            if item.tag == TAG:
+                self._parse(self._index(item))
+        self._inside(root, frozenset())
+        for parent, waiting in self._late:
+            self._stand_alone(
+                parent, waiting, provenance.measured_in(use.reading for use in self.page.numbers)
+            )
+
+    def fill(self, html: str) -> str:
+        """Put plain forms where a placeholder stands in an attribute of raw HTML."""
+        return _MARK_IN_HTML.sub(lambda match: escape(self._plain(int(match[1]))), html)
+
+    def refuse_leftovers(self, html: str) -> None:
+        """Note an error for all braces that are left in the finished HTML outside code."""
+        for text in leftovers.find(html):
+            self.page.errors.append(leftovers.error(text, self.page))
+
+    # --- the pass -----------------------------------------------------------------------------------
+
+    def _parse(self, index: int) -> None:
+        place = self.page.meet(self.found[index])
+        parsed = None
+        try:
+            parsed = parse(self.found[index])
+        except PublishError as error:
+            self.page.errors.append(error.at(place))
+        self._parsed[index] = parsed, place
+
+    def _inside(self, parent: Element, within: frozenset[str]) -> None:
+        within |= {parent.tag}
+        index = 0
+        while index < len(parent):
+            child = parent[index]
+            kind = self._control(child)
+            if kind:
+                index += self._branch(parent, index, kind)
+                continue
+            self._attributes(child)
+            if child.tag == TAG:
+                before = len(parent)
+                self._resolve(parent, child, within)
+                index += 1 + len(parent) - before  # a claim takes in what stands before it
+            else:
+                self._inside(child, within)
+                index += 1
+        if (
+            parent.tag in _HEADINGS
+            and not parent.get("id")
+            and parent.find(".//*[@data-quantity]") is not None
+        ):
+            quantity = parent.find(".//*[@data-quantity]")
+            assert quantity is not None
+            self.page.errors.append(
+                PublishError(
+                    "a heading with a number needs an anchor of its own",
+                    place=self._heading_place(quantity),
+                    expected="## Heading {{ … }} {#name}",
+                    found="an anchor that would change with the number",
+                    mend="add {#name} at the end of the heading's line",
+                )
+            )
+
+    def _heading_place(self, quantity: Element) -> Place:
+        id_ = quantity.get("data-quantity") or ""
+        for parsed, place in self._parsed.values():
+            if parsed and id_.endswith(parsed.argument):
+                return place
+        return Place(self.page.file)
+
+    def _branch(self, parent: Element, index: int, kind: str) -> int:
+        """Resolve a control mark at `parent[index]`; return how far to move on."""
+        mark = self._inner(parent[index])
+        parsed, place = self._parsed[self._index(mark)]
+        assert parsed is not None
+        if kind != "when" and self._unfinished:
+            markup.replace(parent, parent[index], None)
+            return 0
+        if kind != "when":
+            self.page.errors.append(
+                PublishError(
+                    f"`{kind}` without a `when`",
+                    place=place,
+                    expected="{{ when … }} before it, in the same paragraph or in one of its own",
+                    found=f"{kind} alone",
+                    mend="add the {{ when … }}, or put blank lines around all three marks",
+                )
+            )
+            markup.replace(parent, parent[index], None)
+            return 0
+        try:
+            chosen = self._condition(parsed)
+        except PublishError as error:
+            self.page.errors.append(error.at(place))
+            chosen = True
+        try:
+            branches.choose(parent, index, chosen, self._control)
+        except PublishError as error:
+            self.page.errors.append(error.at(place))
+            markup.replace(parent, parent[index], None)
+            self._unfinished = True
+        return 0
+
+    def _condition(self, parsed: Placeholder) -> bool:
+        expression = expressions.parse(parsed.argument)
+        alias = parsed.options.get("run")
+        if expression.is_id:
+            return self.site.book.read(parsed.argument, alias).refusal is None
+        if not expression.is_condition:
+            raise PublishError(
+                f"`{parsed.argument}` is no condition",
+                expected="a quantity's id (true where it has a value), or a comparison",
+                found=parsed.argument,
+                mend="write one of those",
+            )
+        return bool(self.site.book.evaluate(parsed.argument, alias).result)
+
+    def _resolve(self, parent: Element, waiting: Element, within: frozenset[str]) -> None:
+        parsed, place = self._parsed[self._index(waiting)]
+        if parsed is None:
+            markup.replace(parent, waiting, None)
+            return
+        try:
+            getattr(self, "_" + parsed.form.name.replace("-", "_"))(parent, waiting, parsed, within)
+        except PublishError as error:
+            self.page.errors.append(error.at(place))
+            if waiting in list(parent):
+                markup.replace(parent, waiting, None)
+
+    def _attributes(self, item: Element) -> None:
+        """Alt texts and titles take the plain form."""
+        for name, value in item.attrib.items():
+            if _MARK.search(value):
+                item.set(name, _MARK.sub(lambda match: markup.inert(self._plain(int(match[1]))), value))
+
+    def _plain(self, index: int) -> str:
+        if index not in self._parsed:
+            self._parse(index)
+        parsed, place = self._parsed[index]
+        if parsed is None:
+            return ""
+        try:
+            return plain(parsed, self.site, self.page)
+        except PublishError as error:
+            self.page.errors.append(error.at(place))
+            return ""
+
+    # --- one method for each form -------------------------------------------------------------------
+
+    def _number(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        alias = parsed.options.get("run")
+        prefix = {"model": "model.", "cite": "cite."}.get(parsed.form.name, "")
+        reading = self.site.book.read(prefix + parsed.argument, alias)
+        text = reading.text(parsed.style, parsed.digits)
+        self.page.numbers.append(NumberUse(reading, text))
+        if parsed.options.get("as") == "plain":
+            markup.replace(parent, waiting, markup.inert(text))
+            return
+        made = provenance.number(
+            reading,
+            self.page,
+            style=parsed.style,
+            digits=parsed.digits,
+            label=parsed.options.get("label") != "off" and (alias is not None or reading.kind == "cited"),
+            popover=not within & _WITHOUT_POPOVER,
+        )
+        self._texts[made] = text
+        markup.replace(parent, waiting, made)
+
+    _model = _number
+    _cite = _number
+
+    def _claim(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        sentence, seen = claims.take_sentence(parent, waiting, self._read)
+        use, verdict = claims.check(
+            parsed.argument, seen, self.site.book, parsed.options.get("run"), self.site.published
+        )
+        self.page.claims.append(use)
+        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in verdict.readings.values())
+        claims.mark(use, self.page, sentence)
+        self._texts[sentence] = seen
+
+    def _tokens(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        name = parsed.options.get("tokenizer", tokens.DEFAULT)
+        pieces = tokens.tokenize(parsed.argument, self.site.book.store, name)
+        focus = parsed.options.get("focus") != "off" and not within & _WITHOUT_POPOVER
+        made = markup.element("span", {"class": "tokens", "data-tokenizer": name})
+        made.text = self.md.htmlStash.store(tokens.html(pieces, focus=focus))
+        self._texts[made] = parsed.argument
+        markup.replace(parent, waiting, made)
+
+    def _chart(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        chart = charts.draw(parsed.argument, self.site.book, parsed.options.get("run"))
+        self.site.files[chart.csv_path] = chart.csv
+        self.page.charts.append(chart.name)
+        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in chart.readings)
+        self._stand_alone(parent, waiting, charts.figure(chart, self.page))
+
+    def _table(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        table, readings = tables.build(parsed.argument, self.site.book, self.page, parsed.options.get("run"))
+        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in readings)
+        self._stand_alone(parent, waiting, table)
+
+    def _measured_in(
+        self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]
+    ) -> None:
+        self._late.append((parent, waiting))
+
+    # --- helpers ------------------------------------------------------------------------------------
+
+    def _stand_alone(self, parent: Element, waiting: Element, made: Element | str) -> None:
+        """Put a block in the place of the paragraph that holds nothing but the placeholder."""
+        alone = parent.tag in ("p", "td", "th", "li", "div")
+        alone = (
+            alone
+            and len(parent) == 1
+            and not (parent.text or "").strip()
+            and not (waiting.tail or "").strip()
+        )
+        if not alone:
+            raise PublishError(
+                "this placeholder needs a paragraph of its own",
+                expected="a blank line before and after it",
+                found="text beside it",
+                mend="put it on a line of its own between blank lines",
+            )
+        parent.remove(waiting)
+        parent.text = None
+        if isinstance(made, str):
+            parent.text = self.md.htmlStash.store(made)
+            if parent.tag != "p":
+                return
+            parent.attrib.clear()
+        elif parent.tag == "p":
+            tail = parent.tail
+            parent.clear()
+            parent.tag, parent.text, parent.tail = made.tag, made.text, tail
+            parent.attrib.update(made.attrib)
+            parent.extend(list(made))
+        else:
+            parent.append(made)
+
+    def _control(self, item: Element) -> str | None:
+        """Whether the element is a mark of `when`, or a paragraph that holds nothing else."""
+        inner = self._inner(item)
+        if inner.tag != TAG:
+            return None
+        parsed, _ = self._parsed[self._index(inner)]
+        return parsed.form.name if parsed and parsed.form.name in _CONTROL else None
+
+    def _inner(self, item: Element) -> Element:
+        if item.tag == "p" and len(item) == 1 and not (item.text or "").strip():
+            only = item[0]
+            if only.tag == TAG and not (only.tail or "").strip():
+                return only
+        return item
+
+    def _index(self, waiting: Element) -> int:
+        match = _MARK.fullmatch(waiting.text or "")
+        assert match is not None
+        return int(match[1])
+
+    def _read(self, item: Element) -> str:
+        """An element's text as a reader sees it, popovers and marks left out."""
+        if item in self._texts:
+            return self._texts[item]
+        text = item.text or ""
+        for child in item:
+            if child.get("class") not in ("provenance", "claim-mark"):
+                text += self._read(child)
+            text += child.tail or ""
+        return text
+
+
+def plain(parsed: Placeholder, site: Site, page: PageState) -> str:
+    """The plain text of a placeholder, for attributes, titles and front matter."""
+    name = parsed.form.name
+    if name == "tokens":
+        return parsed.argument
+    if name not in ("number", "model", "cite"):
+        raise PublishError(
+            f"`{name}` has no plain form",
+            expected="a number, a model fact, a cited number or tokens in titles, alt texts and front matter",
+            found=name,
+            mend="state it in the page's text instead",
+        )
+    prefix = {"model": "model.", "cite": "cite."}.get(name, "")
+    reading = site.book.read(prefix + parsed.argument, parsed.options.get("run"))
+    text = reading.text(parsed.style, parsed.digits)
+    page.numbers.append(NumberUse(reading, text))
+    return text
+
+
+def plain_text(text: str, site: Site, page: PageState, place: Place) -> str:
+    """Text in which every placeholder is replaced by its plain form; used where there is no Markdown."""
+
+    def resolve(match: re.Match[str]) -> str:
+        try:
+            return plain(parse(match[1]), site, page)
+        except PublishError as error:
+            page.errors.append(error.at(place))
+            return ""
+
+    return re.sub(PATTERN, resolve, text)

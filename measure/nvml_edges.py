@@ -19,6 +19,10 @@ COUNTER_STEP_JOULES = 0.001
 """NVML counts in millijoules."""
 RANGE_MARGIN = 0.25
 """Power may lie this share outside of the range seen: readings are means over time, and some moments go unseen."""
+SENSOR_MEAN_S = 0.025
+"""A power reading is a mean over at least this long (A100 and H100: 25 ms); a burst within it goes unseen."""
+STEADY_RATIO = 2.5
+"""Power whose bounds, margins included, are closer than this ratio is steady: bounds around one value are 1.7 apart."""
 SAMPLING_SHARE = 0.10
 """Share by which integrated power may differ at any rate: sensors see a part of the time (25 % on an H100)."""
 WIDEST_BUDGET_SHARE = 0.25
@@ -123,22 +127,27 @@ def closing_part(
 
     With `a` seconds of the tick before the closing and `b` after it, the tick's energy E leaves the part x
     between low·a and high·a of the window's power, and between E - high·b and E - low·b of the power after it.
-    The estimate is the window's mean power held to its end, moved into those bounds.
+    Stretches shorter than a reading's own mean may hold as much energy as that mean: a burst may lie in them.
+    The estimate: a steady window is taken to have gone on to its end; of another, the middle of the bounds.
     """
     tick_joules = closing.change.joules - closing.before_joules
     b_min = max(closing.change.earliest_s - closing.closed_s, 0.0)
     b_max = max(closing.change.latest_s - closing.closed_s, b_min)
     a_min = tick.period_s - tick.jitter_s - b_max
     a_max = tick.period_s + tick.jitter_s - b_min
-    # Below zero the tick fell between the closing and the first read after it: power of the time after.
-    low = during.low_watts * a_min if a_min >= 0 else after.high_watts * a_min
-    high = during.high_watts * a_max if a_max >= 0 else after.low_watts * a_max
-    low = max(low, tick_joules - after.high_watts * b_max)
+    if a_min >= 0:
+        low = a_min * (during.low_watts if a_min >= SENSOR_MEAN_S else after.low_watts)
+    else:  # the tick fell between the closing and the first read after it: power of the time after
+        low = after.high_watts * a_min
+    high = during.high_watts * max(a_max, SENSOR_MEAN_S) if a_max >= 0 else after.low_watts * a_max
+    low = max(low, tick_joules - after.high_watts * max(b_max, SENSOR_MEAN_S))
     high = min(high, tick_joules - after.low_watts * b_min)
     if low > high:  # the power left its supposed range: only the tick's own energy is sure
         low, high = min(0.0, high), max(tick_joules, low)
-    guess = mean_watts * (tick.period_s - (b_min + b_max) / 2)
-    value = min(max(guess, low), high)
+    if during.high_watts <= STEADY_RATIO * during.low_watts:
+        value = min(max(mean_watts * (tick.period_s - (b_min + b_max) / 2), low), high)
+    else:
+        value = (low + high) / 2
     return Joules(value, max(high - value, value - low))
 
 

@@ -1,0 +1,184 @@
+"""Which cells a run measures, how often and in which order. Pure: no clock, no files, no torch."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from measure.errors import UsageError
+
+WARM_UPS_LEAST = 2
+WARM_UPS_MOST = 6
+STEADY_WITHIN = 0.10
+"""A cell is warm when two windows in a row agree to this share."""
+
+ITS_OWN_WARM_UP_S = 8.0
+"""A window at least this long needs one warm-up only: it is hundreds of times longer than what warm-ups absorb."""
+
+LONG_WINDOW_S = 20.0
+"""A window longer than this is repeated `LONG_REPETITIONS` times in a process instead of the planned number."""
+
+LONG_REPETITIONS = 2
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of an experiment; the key that groups samples."""
+
+    experiment: str
+    batch: int
+    prompt_tokens: int | None
+    context_tokens: int | None
+    dtype: str
+    mode: str = "eager"
+
+    @property
+    def length(self) -> int:
+        """Tokens of each sequence: those prefilled, or those already cached."""
+        return self.prompt_tokens or self.context_tokens or 0
+
+    def label(self) -> str:
+        """How people are told about the cell."""
+        where = {"prefill": "prompt", "decode": "depth", "kv_cache": "length"}[self.experiment]
+        batch = f", batch {self.batch}" if self.batch > 1 else ""
+        mode = f", {self.mode}" if self.mode != "eager" else ""
+        return f"{self.experiment} {where} {self.length}{batch}{mode}"
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell with the samples that each process takes of it."""
+
+    cell: Cell
+    repetitions: int
+    steps: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The `planned_cell` object of schema.json."""
+        return {**asdict(self.cell), "repetitions": self.repetitions, "steps": self.steps}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> PlannedCell:
+        """Inverse of `as_json`."""
+        fields = dict(data)
+        repetitions, steps = fields.pop("repetitions"), fields.pop("steps")
+        return cls(Cell(**fields), repetitions, steps)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole run: cells in order of importance, rounds of fresh processes, time allowed."""
+
+    name: str
+    seed: int
+    rounds: int
+    cells: tuple[PlannedCell, ...]
+    window_s: float
+    """Shortest window worth timing, seconds: steps are added until it is reached."""
+    budget_s: float | None
+
+    def with_budget(self, budget_s: float | None) -> Plan:
+        """The same plan, held to `budget_s` seconds where one is given."""
+        return self if budget_s is None else replace(self, budget_s=budget_s)
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """The sizes behind a named plan. Lists are in order of importance."""
+
+    prompts: tuple[int, ...]
+    depths: tuple[int, ...]
+    batches: tuple[int, ...]
+    rounds: int
+    repetitions: int
+    decode_steps: int
+    window_s: float
+    budget_s: float | None
+
+
+# 500 stands first everywhere: note 1 asks its question at a prompt and a depth of 500 tokens.
+_SWEEPS = {
+    "quick": _Sweep((500, 64), (500, 64), (1,), 3, 2, 4, 0.0, 165.0),
+    "standard": _Sweep((500, 64, 128, 1000), (500, 64, 1000, 128), (1,), 5, 5, 8, 0.2, None),
+    "gpu": _Sweep((500, 128, 2048, 8192), (500, 2048, 8192, 32768), (1, 8, 32), 5, 3, 8, 5.0, None),
+}
+
+PLAN_NAMES = tuple(_SWEEPS)
+
+
+def make_plan(name: str, *, dtype: str, max_positions: int, seed: int) -> Plan:
+    """The plan called `name` for a model that takes `max_positions` tokens at most.
+
+    Cells longer than the model can take are not planned: they could never be measured.
+    """
+    sweep = _SWEEPS[name]
+    cells: list[PlannedCell] = []
+    for batch in sweep.batches:
+        longest = max(len(sweep.prompts), len(sweep.depths))
+        for i in range(longest):
+            if i < len(sweep.prompts) and sweep.prompts[i] <= max_positions:
+                cell = Cell("prefill", batch, sweep.prompts[i], None, dtype)
+                cells.append(PlannedCell(cell, sweep.repetitions, 1))
+            if i < len(sweep.depths) and sweep.depths[i] < max_positions:
+                depth = sweep.depths[i]
+                decode = Cell("decode", batch, None, depth, dtype)
+                cells.append(PlannedCell(decode, sweep.repetitions, sweep.decode_steps))
+                cells.append(PlannedCell(Cell("kv_cache", batch, None, depth, dtype), 1, 1))
+    if not cells:
+        raise UsageError(
+            f"plan {name!r} has no cell that a model of {max_positions} positions can take; "
+            "its shortest prompt is " + str(min(sweep.prompts))
+        )
+    return Plan(name, seed, sweep.rounds, tuple(cells), sweep.window_s, sweep.budget_s)
+
+
+def interleaved(
+    samples: Iterable[tuple[PlannedCell, int]], *, seed: int, process: int
+) -> list[tuple[PlannedCell, int]]:
+    """All (cell, repetition) pairs of a process in seeded random order, so that drift lands on no single cell."""
+    order = list(samples)
+    random.Random(f"{seed}/{process}").shuffle(order)
+    return order
+
+
+def is_warm(step_s: Sequence[float], window_s: float) -> bool:
+    """Whether a cell may be measured: seconds a step in each warm-up window so far, and the last window's length."""
+    if not step_s:
+        return False
+    if window_s >= ITS_OWN_WARM_UP_S or len(step_s) >= WARM_UPS_MOST:
+        return True
+    if len(step_s) < WARM_UPS_LEAST:
+        return False
+    before, last = step_s[-2:]
+    return abs(last - before) <= STEADY_WITHIN * max(last, before)
+
+
+def steps_for(planned: PlannedCell, step_s: float, window_s: float) -> int:
+    """Forward passes in one window: as planned, and as many more as make the window `window_s` seconds long."""
+    return max(planned.steps, math.ceil(window_s / step_s)) if step_s > 0 else planned.steps
+
+
+def repetitions_for(planned: PlannedCell, window_s: float) -> int:
+    """Repetitions of a cell in one process, fewer where one window takes long."""
+    if window_s > LONG_WINDOW_S:
+        return min(planned.repetitions, LONG_REPETITIONS)
+    return planned.repetitions
+
+
+_BUDGET = re.compile(r"^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?$")
+
+
+def parse_budget(text: str) -> float:
+    """Seconds in a duration such as `8m`, `90s`, `1h30m` or `120`."""
+    match = _BUDGET.match(text.strip())
+    if not match or not any(match.groups()):
+        raise UsageError(f"--budget: expected a duration such as 8m, 90s or 1h30m, found {text!r}")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    total_s = hours * 3600 + minutes * 60 + seconds
+    if total_s <= 0:
+        raise UsageError(f"--budget: expected more than no time at all, found {text!r}")
+    return total_s

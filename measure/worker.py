@@ -1,0 +1,146 @@
+"""One fresh process: builds the model and takes the samples it is asked for. Decides nothing, writes no file.
+
+Requests come as JSON lines on standard input, answers go as JSON lines to where standard output was. The
+first request is the job; each later one a cell. The process ends when its input does, also when the
+session that asked was killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> int:
+    """Serve one session."""
+    _die_with_parent()
+    answers = _claim_stdout()
+    job = json.loads(sys.stdin.readline())
+    began = time.perf_counter()
+    _be_quiet()
+
+    from measure.errors import MeasureError  # torch is imported on the clock, as part of building
+
+    try:
+        bench = _prepare(job, answers, began)
+    except MeasureError as error:
+        _answer(answers, event="error", message=str(error), exit_code=error.exit_code)
+        return 1
+    for line in sys.stdin:
+        request = json.loads(line)
+        _answer(answers, **_measure(bench, request))
+    return 0
+
+
+def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> Any:
+    """Tell what this machine is, build the model, tell what was built; returns the Bench."""
+    import torch
+
+    from measure import machine, meter, models, phases
+
+    site_data = Path(job["site_data"])
+    sizes = models.Sizes.load(site_data, job["model"])
+    device = machine.choose_device(job["device"])
+    dtype = machine.dtype_for(device)
+    _answer(
+        answers,
+        event="started",
+        machine=machine.describe(device),
+        software=machine.software(),
+        code=machine.code(),
+        dtype=str(dtype).removeprefix("torch."),
+        title=sizes.title,
+        max_positions=sizes.max_positions,
+    )
+    models.check_fits(
+        sizes,
+        dtype=dtype,
+        available_bytes=machine.available_bytes(device),
+        where="the GPU" if device.type == "cuda" else "this machine",
+    )
+    energy = meter.open_meter(device)
+    model, weights = models.build(sizes, job["weights"], dtype=dtype, device=device, seed=job["seed"])
+    bench = phases.Bench(
+        model, device, energy, seed=job["prompt_seed"], spare_bytes=machine.available_bytes(device)
+    )
+    torch.set_grad_enabled(False)
+    _answer(
+        answers,
+        event="built",
+        model={
+            "name": sizes.name,
+            "parameters": models.parameters(model),
+            "dtype": str(dtype).removeprefix("torch."),
+            "weights_bytes": models.weights_bytes(model),
+            "weights": weights.as_json(),
+        },
+        meter=energy.describe(),
+        build_s=round(time.perf_counter() - began, 3),
+    )
+    return bench
+
+
+def _measure(bench: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """One sample, or why there is none. A cell that fails does not end the process."""
+    import torch
+
+    from measure.plan import Cell
+
+    cell = Cell(**request["cell"])
+    try:
+        return {"event": "sample", **asdict(bench.measure(cell, request["steps"]))}
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        kind, reason = "did_not_fit", f"{cell.label()} ran out of memory ({_first_line(error)})"
+    except RuntimeError as error:
+        if "allocate memory" in str(error):  # how torch says it on a CPU
+            kind, reason = "did_not_fit", f"{cell.label()} ran out of memory ({_first_line(error)})"
+        else:
+            kind, reason = "unavailable", f"{cell.label()} failed ({_first_line(error)})"
+    bench.release()
+    return {"event": "refused", "refusal": {"kind": kind, "reason": reason}}
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _answer(answers: TextIO, **event: Any) -> None:
+    answers.write(json.dumps(event, allow_nan=False) + "\n")
+    answers.flush()
+
+
+def _claim_stdout() -> TextIO:
+    """Keep standard output for answers; whatever else prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _be_quiet() -> None:
+    """Libraries' advice is for people who watch; here it would mix with the session's progress."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+
+
+def _die_with_parent() -> None:
+    """On Linux, end when the session is killed, even in the middle of a window."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -53,8 +53,8 @@
     stopWriting();
     const headline = document.querySelector(".headline");
     if (!headline) return;
-    const quantity = document.querySelector(".headline-pace .quantity[data-value]");
-    const secondsPerToken = quantity ? Number(quantity.dataset.value) : NaN;
+    /* The measured value as the build wrote it, e.g. "0.352 s". */
+    const secondsPerToken = parseFloat(document.querySelector("[data-seconds-per-token]")?.dataset.secondsPerToken);
     const controls = document.querySelector(".headline-controls");
     if (!(secondsPerToken > 0) || still.matches) {
       headline.classList.add("is-still");
@@ -72,74 +72,57 @@
 
   // ---------------------------------------------------------------- popovers
 
-  const NUMBER = ".quantity, .cited, .model-fact, .claim";
+  /* A number and its popover, in one wrapper. CSS alone opens it on hover and focus; this adds `is-open` (by tap) and
+     `is-dismissed` (by Escape or a second tap), and moves a popover that would leave the window. */
+  const WRAPPER = ".has-provenance";
   const MARGIN_PX = 8;
 
-  const popoverOf = (number) => {
-    const sibling = number.nextElementSibling;
-    return sibling && sibling.classList.contains("provenance") ? sibling : null;
-  };
+  const wrapperAt = (target) => (target instanceof Element ? target.closest(WRAPPER) : null);
 
-  /** Moves a popover sideways so that it stays inside the window, and above the number where there is no room below. */
-  function place(number) {
-    const popover = popoverOf(number);
-    if (!popover) return;
+  function place(wrapper) {
+    const popover = wrapper.querySelector(":scope > .provenance");
     popover.style.removeProperty("--shift");
     popover.classList.remove("is-above");
     const box = popover.getBoundingClientRect();
     const width = document.documentElement.clientWidth;
-    let shift = 0;
-    if (box.right > width - MARGIN_PX) shift = width - MARGIN_PX - box.right;
-    if (box.left + shift < MARGIN_PX) shift = MARGIN_PX - box.left;
+    const shift = Math.max(MARGIN_PX - box.left, Math.min(0, width - MARGIN_PX - box.right));
     popover.style.setProperty("--shift", `${Math.round(shift)}px`);
-    const above = number.getBoundingClientRect().top;
-    popover.classList.toggle("is-above", box.bottom > window.innerHeight && above > box.height + MARGIN_PX);
+    const room = wrapper.getBoundingClientRect().top;
+    popover.classList.toggle("is-above", box.bottom > window.innerHeight && room > box.height + MARGIN_PX);
   }
 
   function close(except) {
-    document.querySelectorAll(".is-open").forEach((number) => {
-      if (number === except) return;
-      number.classList.remove("is-open");
-      number.removeAttribute("aria-expanded");
+    document.querySelectorAll(`${WRAPPER}.is-open`).forEach((wrapper) => {
+      if (wrapper !== except) wrapper.classList.remove("is-open");
     });
-  }
-
-  function numberAt(target) {
-    return target instanceof Element ? target.closest(NUMBER) : null;
   }
 
   for (const event of ["pointerover", "focusin"]) {
-    document.addEventListener(event, ({ target }) => {
-      const number = numberAt(target);
-      if (number) {
-        number.classList.remove("is-dismissed");
-        place(number);
-      }
+    document.addEventListener(event, ({ target, relatedTarget }) => {
+      const wrapper = wrapperAt(target);
+      if (!wrapper || wrapper.contains(relatedTarget)) return;
+      wrapper.classList.remove("is-dismissed");
+      place(wrapper);
     });
-  }
-  for (const event of ["pointerout", "focusout"]) {
-    document.addEventListener(event, ({ target }) => numberAt(target)?.classList.remove("is-dismissed"));
   }
 
   document.addEventListener("click", ({ target }) => {
-    if (target instanceof Element && target.closest(".provenance")) return;
-    const number = numberAt(target);
-    close(number);
-    if (!number || !popoverOf(number)) return;
-    const open = number.classList.toggle("is-open");
-    number.classList.toggle("is-dismissed", !open);
-    place(number);
+    const wrapper = wrapperAt(target);
+    close(wrapper);
+    if (!wrapper || target.closest(".provenance")) return;
+    const open = wrapper.classList.toggle("is-open");
+    wrapper.classList.toggle("is-dismissed", !open);
+    if (open) place(wrapper);
   });
 
   document.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    const number = numberAt(target);
-    if (key === "Escape") {
+    const wrapper = wrapperAt(event.target);
+    if (event.key === "Escape") {
       close(null);
-      document.querySelectorAll(`:is(${NUMBER}):is(:hover, :focus)`).forEach((each) => each.classList.add("is-dismissed"));
-    } else if ((key === "Enter" || key === " ") && number && number === target && popoverOf(number)) {
+      document.querySelectorAll(`${WRAPPER}:is(:hover, :focus-within)`).forEach((each) => each.classList.add("is-dismissed"));
+    } else if ((event.key === "Enter" || event.key === " ") && wrapper) {
       event.preventDefault();
-      number.click();
+      event.target.click();
     }
   });
 

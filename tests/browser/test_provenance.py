@@ -1,0 +1,143 @@
+"""Where a number comes from: shown by hover, by tap and by keyboard, with and without scripts, inside the window."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .conftest import ROOT, Site, Visit
+
+pytestmark = pytest.mark.browser
+
+PRIMER = "primers/1-what-a-model-is.html"
+NUMBER = "decode.seconds_per_token"
+
+
+def popover_of(number: Locator) -> Locator:
+    return number.locator('xpath=following-sibling::*[@role="tooltip"]')
+
+
+def number_on(page: Page) -> tuple[Locator, Locator]:
+    """The first number of the primer's running text, and the element that holds its provenance."""
+    number = page.locator(f'.md-content .quantity[data-quantity="{NUMBER}"]').first
+    return number, popover_of(number)
+
+
+def expected_parts(number: Locator) -> list[str]:
+    """What must be shown, read from the data itself and not from the program that publishes it."""
+    run_id = number.get_attribute("data-run")
+    folder = ROOT / "site_data" / "runs" / str(run_id)
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    definition = tomllib.loads((ROOT / "docs" / "quantities.toml").read_text(encoding="utf-8"))["quantity"][NUMBER]
+    samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    cell = {key: value for key, value in definition["measured"].items() if key != "field"}
+    used = [s for s in samples if not s["warm_up"] and not s["refusal"] and all(s[k] == v for k, v in cell.items())]
+    processes = {sample["process"] for sample in used}
+    assert len(processes) >= 3, "the run behind the primer has too few processes for an interval"
+    return [
+        number.text_content() or "",
+        f"{len(processes)} processes",
+        f"{len(used)} samples",
+        run["run_id"],
+        run["machine"]["label"],
+        run["finished_at"][:10],
+        run["model"]["weights"]["label"],
+        definition["meaning"],
+    ]
+
+
+def assert_tells_all(popover: Locator, number: Locator) -> None:
+    expect(popover).to_be_visible()
+    text = " ".join((popover.text_content() or "").split())
+    for part in expected_parts(number):
+        assert " ".join(part.split()) in text
+    assert re.search(r"\d\S* to \d\S*\s\S+", text), f"no interval in: {text}"
+
+
+def assert_inside(page: Page, popover: Locator) -> None:
+    box = popover.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= page.evaluate("document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
+def test_hover_shows_the_provenance(site: Site, visit: Callable[..., Visit], java_script_enabled: bool) -> None:
+    page = visit(java_script_enabled=java_script_enabled).page
+    page.goto(site.url + PRIMER)
+    number, popover = number_on(page)
+    expect(popover).not_to_be_visible()
+    number.hover()
+    assert_tells_all(popover, number)
+    page.mouse.move(0, 0)
+    expect(popover).not_to_be_visible()
+
+
+@pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
+def test_keyboard_focus_shows_the_provenance(site: Site, visit: Callable[..., Visit], java_script_enabled: bool) -> None:
+    page = visit(java_script_enabled=java_script_enabled).page
+    page.goto(site.url + PRIMER)
+    number, popover = number_on(page)
+    focused = "node => document.activeElement === node"
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        if number.evaluate(focused):
+            break
+    assert number.evaluate(focused), "the number cannot be reached with Tab"
+    assert_tells_all(popover, number)
+
+
+def test_escape_dismisses_the_provenance(site: Site, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(site.url + PRIMER)
+    number, popover = number_on(page)
+    number.focus()
+    expect(popover).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(popover).not_to_be_visible()
+    number.blur()
+    number.focus()
+    expect(popover).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_tap_shows_and_hides_the_provenance(site: Site, visit: Callable[..., Visit], width: int) -> None:
+    page = visit(width=width, has_touch=True, is_mobile=True).page
+    page.goto(site.url + PRIMER)
+    number, popover = number_on(page)
+    number.tap()
+    assert_tells_all(popover, number)
+    assert_inside(page, popover)
+    number.tap()
+    expect(popover).not_to_be_visible()
+    number.tap()
+    expect(popover).to_be_visible()
+    page.locator("h2").first.tap()
+    expect(popover).not_to_be_visible()
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_every_popover_stays_inside_the_window(site: Site, visit: Callable[..., Visit], width: int) -> None:
+    page = visit(width=width).page
+    for path in ("index.html", PRIMER):
+        page.goto(site.url + path)
+        for number in page.locator(".md-content .quantity[tabindex], .md-content .claim-mark").all():
+            number.focus()
+            popover = popover_of(number)
+            expect(popover).to_be_visible()
+            assert_inside(page, popover)
+
+
+def test_refusal_says_why(site: Site, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(site.url)
+    for refused in page.locator(".quantity.refused").all():
+        assert len(refused.text_content() or "") > 20
+        assert refused.get_attribute("data-refusal") in {"unavailable", "unresolved", "contaminated", "did_not_fit"}
+        refused.focus()
+        expect(popover_of(refused)).to_be_visible()

@@ -176,7 +176,8 @@ def _check(options: argparse.Namespace) -> int:
         )
         return 1
     runs = [p for p in record.run_folders(options.site_data) if p.parent.name == "runs"]
-    print(f"{options.site_data}: {len(runs)} runs, all as schema.json says")
+    plural = "run" if len(runs) == 1 else "runs"
+    print(f"{options.site_data}: {len(runs)} {plural}, all as schema.json says")
     return 0
 
 

@@ -17,7 +17,16 @@ import torch
 from measure.machine import gpu_uuid
 from measure.meter import Energy, Meter, NoMeter
 from measure.nvml_driver import Card, DriverError, GpuProcess
-from measure.nvml_edges import Change, Closing, PowerRange, Tick, disagreement, tick_of, window_energy
+from measure.nvml_edges import (
+    Change,
+    Closing,
+    PowerRange,
+    Tick,
+    disagreement,
+    lost_tick,
+    tick_of,
+    window_energy,
+)
 from measure.nvml_watch import Clock, WallClock, Watch
 
 STUCK_AFTER_S = 2.0
@@ -192,8 +201,9 @@ class NvmlMeter:
 
     def _closed(self, window: _Window, closed_s: float) -> Energy:
         before_joules = self._card.energy_joules()
+        read_s = self._clock.now()
         change = _next_change(self._card, self._clock, before_joules, closed_s)
-        closing = Closing(closed_s, before_joules, change)
+        closing = Closing(closed_s, read_s, before_joules, change)
         watch = window.watch
         watch.stop()
         if watch.failure:
@@ -215,7 +225,9 @@ class NvmlMeter:
                 f"{closed_s - begun_s:.2g} s are too short for a counter that moves every "
                 f"{self._study.tick.period_s:.2g} s: {max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J",
             )
-        doubt = disagreement(energy, window.watch.samples, begun_s, closed_s, self._sensor_lag_s)
+        doubt = lost_tick(self._study.tick, closing) or disagreement(
+            energy, window.watch.samples, begun_s, closed_s, self._sensor_lag_s
+        )
         if doubt:
             return Energy.refused("unresolved", doubt)
         return Energy(energy.value, energy.error, None)

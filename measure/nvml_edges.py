@@ -77,9 +77,10 @@ class PowerRange:
 
 @dataclass(frozen=True)
 class Closing:
-    """How a window closed: at `closed_s` the counter stood at `before_joules`; then it moved by `change`."""
+    """How a window closed: at `closed_s`; the counter, read by `read_s`, stood at `before_joules`; then it moved."""
 
     closed_s: float
+    read_s: float
     before_joules: float
     change: Change
 
@@ -118,6 +119,14 @@ def window_energy(
     last = closing_part(tick, closing, during, after, mean_watts)
     early_joules = during.joined(after).high_watts * (begun_s - opening.earliest_s)
     return Joules(whole + last.value, last.error + early_joules + 2 * COUNTER_STEP_JOULES)
+
+
+def lost_tick(tick: Tick, closing: Closing) -> str | None:
+    """In words, that the counter stood still for longer than its tick, which nothing is sure of then; or None."""
+    stood_s = closing.change.earliest_s - closing.read_s
+    if stood_s <= tick.period_s + 2 * tick.jitter_s:
+        return None
+    return f"the counter lost its tick: it moved every {tick.period_s:.2g} s, then stood for {stood_s:.2g} s"
 
 
 def closing_part(

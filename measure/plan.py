@@ -100,11 +100,21 @@ class _Sweep:
     budget_s: float | None
 
 
-# 500 stands first everywhere: note 1 asks its question at a prompt and a depth of 500 tokens.
+# 500 stands first everywhere: note 1 asks its question at a prompt and a depth of 500 tokens. The sizes of "standard"
+# come first in "gpu", so that a run cut short by its budget still has what the pages state.
 _SWEEPS = {
     "quick": _Sweep((500, 64), (500, 64), (1,), 3, 2, 4, 0.0, 165.0),
     "standard": _Sweep((500, 64, 128, 1000), (500, 64, 1000, 128), (1,), 5, 5, 8, 0.2, None),
-    "gpu": _Sweep((500, 128, 2048, 8192), (500, 2048, 8192, 32768), (1, 8, 32), 5, 3, 8, 5.0, None),
+    "gpu": _Sweep(
+        (500, 64, 1000, 128, 2048, 8192),
+        (500, 64, 1000, 128, 2048, 8192, 32768),
+        (1, 8, 32),
+        5,
+        3,
+        8,
+        5.0,
+        None,
+    ),
 }
 
 PLAN_NAMES = tuple(_SWEEPS)

@@ -108,10 +108,10 @@ def _results(cell: Cell, samples: Sequence[Json]) -> tuple[str, ...]:
     middle = statistics.median(medians)
     return (
         seconds(middle),
-        f"{seconds(min(medians))} – {seconds(max(medians))}",
+        f"{seconds(min(medians))} to {seconds(max(medians))}",
         f"{1 / middle:,.1f}",
         _energy(timed),
-        f"{len(timed)} in {len(medians)}",
+        f"{len(timed)} in {len(medians)} processes",
     )
 
 

@@ -1,0 +1,289 @@
+"""`python -m measure run` as a person uses it: results, interruptions, refusals. Each test starts real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from measure.record import cell_of
+from tests.measure.conftest import Command, FinishedRun
+
+EXPERIMENTS = {"prefill", "decode", "kv_cache"}
+
+
+def counted(samples: list[dict]) -> dict:
+    """Timed samples of each (cell, process)."""
+    counts: dict = {}
+    for sample in samples:
+        if not sample["warm_up"]:
+            key = (cell_of(sample), sample["process"])
+            counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def test_a_run_takes_what_its_plan_says(finished: FinishedRun) -> None:
+    run, samples = finished.run(), finished.samples()
+    assert {s["experiment"] for s in samples} == EXPERIMENTS
+    for planned in run["plan"]["cells"]:
+        for process in range(run["plan"]["rounds"]):
+            taken = [
+                s
+                for s in samples
+                if s["process"] == process
+                and not s["warm_up"]
+                and all(
+                    s[field] == planned[field] for field in ("experiment", "prompt_tokens", "context_tokens")
+                )
+            ]
+            assert len(taken) == planned["repetitions"], planned
+    assert run["plan"]["left_out"] == []
+    assert run["samples"] == len(samples)
+
+
+def test_a_run_says_where_it_comes_from(finished: FinishedRun) -> None:
+    run = finished.run()
+    head = subprocess.run(
+        ["git", "log", "-1", "--format=%H", "--", "measure", "site_data/schema.json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+    ).stdout
+    assert run["run_id"] == finished.folder.name
+    assert run["status"] == "complete"
+    assert run["model"]["parameters"] == 107_072
+    assert run["model"]["weights"]["kind"] == "random"
+    assert run["meter"]["refusal"]["kind"] == "unavailable"
+    assert run["machine"]["cpu_cores"] == len(os.sched_getaffinity(0))
+    assert run["software"]["torch"]
+    assert len(run["processes"]) == 3
+    assert run["code"]["commit"] in (None, *head.split())
+    assert str(finished.site_data.parent) not in json.dumps(run)  # no folder of this machine
+
+
+def test_energy_is_refused_on_a_cpu_with_the_reason(finished: FinishedRun) -> None:
+    for sample in finished.samples():
+        assert sample["energy_joules"] is None
+        assert sample["energy_refusal"]["kind"] == "unavailable"
+    assert "energy unavailable: this run used the CPU" in finished.output
+
+
+def test_cells_are_interleaved(finished: FinishedRun) -> None:
+    first = [cell_of(s) for s in finished.samples() if s["process"] == 0 and not s["warm_up"]]
+    changes = sum(a != b for a, b in pairwise(first))
+    assert changes >= len(
+        set(first)
+    )  # one cell after the other would change one time less than there are cells
+
+
+def test_processes_warm_up_by_themselves(finished: FinishedRun) -> None:
+    for process in range(3):
+        warm = {cell_of(s) for s in finished.samples() if s["process"] == process and s["warm_up"]}
+        assert {c.experiment for c in warm} == {"prefill", "decode"}
+
+
+def test_a_person_can_read_the_result(finished: FinishedRun) -> None:
+    for words in (
+        "prefill prompt 500",
+        "decode depth 500",
+        "kv_cache length 64",
+        "tokens/s",
+        "random weights",
+    ):
+        assert words in finished.output
+    assert "make site" in finished.output
+
+
+def test_without_a_terminal_progress_is_plain_lines(finished: FinishedRun) -> None:
+    assert "windows" in finished.progress and "left" in finished.progress
+    assert "\x1b" not in finished.progress + finished.output
+    assert "\r" not in finished.progress
+
+
+def test_list_and_show(finished: FinishedRun, measure: Command) -> None:
+    listed = measure("list", "--site-data", str(finished.site_data))
+    assert listed.returncode == 0 and "complete" in listed.stdout and "random" in listed.stdout
+    shown = measure("show", finished.folder.name[:10], "--site-data", str(finished.site_data))
+    assert shown.returncode == 0 and "decode depth 500" in shown.stdout
+    missing = measure("show", "never", "--site-data", str(finished.site_data))
+    assert missing.returncode == 2 and finished.folder.name in missing.stderr
+
+
+def start_and_wait_for_samples(measure: Command, site_data: Path, count: int) -> subprocess.Popen[str]:
+    """Start a run and return when it has written `count` samples."""
+    process = measure.start("run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data))
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        files = list((site_data / "unfinished").glob("*/samples.jsonl"))
+        if files and files[0].read_bytes().count(b"\n") >= count:
+            return process
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.kill()
+    raise AssertionError("no samples after two minutes")
+
+
+@pytest.fixture
+def interrupted(site_data: Path, measure: Command, request: pytest.FixtureRequest) -> tuple[Path, str, str]:
+    """(folder, run id, what was said) of a run that a signal stopped in its second process."""
+    process = start_and_wait_for_samples(measure, site_data, 32)
+    os.kill(process.pid, request.param)
+    _, said = process.communicate(timeout=60)
+    (folder,) = (p for p in (site_data / "unfinished").iterdir() if p.is_dir())
+    return folder, folder.name, said
+
+
+@pytest.mark.parametrize(
+    "interrupted", [signal.SIGKILL, signal.SIGINT], indirect=True, ids=["SIGKILL", "Ctrl-C"]
+)
+def test_an_interrupted_run_is_kept_and_resumed(
+    interrupted: tuple[Path, str, str], site_data: Path, measure: Command, request: pytest.FixtureRequest
+) -> None:
+    folder, run_id, said = interrupted
+    before = (folder / "samples.jsonl").read_bytes()
+    whole = before[: before.rfind(b"\n") + 1]
+    assert whole.count(b"\n") >= 32
+    assert not (site_data / "runs").exists()
+    if "Ctrl-C" in request.node.name:
+        assert f"python -m measure run --resume {run_id}" in said
+        assert before == whole
+
+    done = measure("run", "--resume", run_id, "--site-data", str(site_data))
+    assert done.returncode == 0, done.stderr
+    complete = site_data / "runs" / run_id
+    assert (complete / "samples.jsonl").read_bytes().startswith(whole)  # nothing lost, nothing rewritten
+    run = json.loads((complete / "run.json").read_text())
+    samples = [json.loads(line) for line in (complete / "samples.jsonl").read_text().splitlines()]
+    assert len(run["processes"]) == 4  # the interrupted round was finished by a process of its own
+    totals: dict = {}
+    for (cell, _), count in counted(samples).items():
+        totals[cell] = totals.get(cell, 0) + count
+    for planned in run["plan"]["cells"]:
+        (total,) = (
+            n
+            for c, n in totals.items()
+            if (c.experiment, c.prompt_tokens, c.context_tokens)
+            == (planned["experiment"], planned["prompt_tokens"], planned["context_tokens"])
+        )
+        assert total == planned["repetitions"] * run["plan"]["rounds"]
+    checked = measure("check", "--site-data", str(site_data))
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_two_runs_at_once_are_refused_and_nothing_is_left_behind(site_data: Path, measure: Command) -> None:
+    first = start_and_wait_for_samples(measure, site_data, 1)
+    try:
+        second = measure("run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data))
+        assert second.returncode == 1
+        assert f"another run is measuring into {site_data} (process {first.pid})" in second.stderr
+    finally:
+        first.kill()
+        first.communicate()
+    worker_gone = time.monotonic() + 10
+    while time.monotonic() < worker_gone:
+        running = subprocess.run(["pgrep", "-P", str(first.pid)], capture_output=True, text=True).stdout
+        if not running:
+            break
+        time.sleep(0.1)
+    assert not running
+
+
+def test_a_budget_ends_the_run_cleanly_and_says_what_it_left_out(site_data: Path, measure: Command) -> None:
+    began = time.monotonic()
+    done = measure(
+        "run", "--model", "tiny", "--plan", "standard", "--budget", "12s", "--site-data", str(site_data)
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 12 + 6  # and the time to print the table on a slow machine
+    (folder,) = (site_data / "runs").iterdir()
+    run = json.loads((folder / "run.json").read_text())
+    assert run["plan"]["budget_s"] == 12
+    assert run["plan"]["left_out"], "a standard plan of five processes takes longer than 12 s"
+    assert all(
+        "the time allowed, 12 s, did not suffice" in item["reason"] for item in run["plan"]["left_out"]
+    )
+    assert "left out: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--model", "gpt-9"], 2, "expected one of llama-2-70b, qwen2.5-1.5b, smollm2-135m, tiny"),
+        (["--model", "llama-2-70b"], 1, "does not fit: its weights need 275.9 GB in float32"),
+        (["--model", "tiny", "--device", "cuda:7"], 2, "no device 'cuda:7'; this machine has cpu"),
+        (["--model", "tiny", "--weights", "nowhere.gguf"], 2, "found nothing there"),
+        (["--resume", "never"], 2, "no single run 'never'"),
+        (["--budget", "soon"], 2, "expected a duration such as 8m"),
+        (["--plan", "grand"], 2, "invalid choice: 'grand'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    arguments: list[str], code: int, said: str, site_data: Path, measure: Command
+) -> None:
+    done = measure("run", *arguments, "--site-data", str(site_data))
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (site_data / "runs").exists()
+    assert not list((site_data / "unfinished").glob("*/run.json"))
+
+
+def test_no_site_data_at_all(tmp_path: Path, measure: Command) -> None:
+    done = measure("run", "--site-data", str(tmp_path / "nothing"))
+    assert done.returncode == 2
+    assert "expected a folder with schema.json and models/" in done.stderr
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_full_disk_stops_the_run_and_keeps_it(site_data: Path, measure: Command) -> None:
+    """A file size limit on the session stands for the full disk."""
+
+    def small_files() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+
+    stopped = measure(
+        "run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data), preexec_fn=small_files
+    )
+    assert stopped.returncode == 1
+    assert (
+        "cannot be written" in stopped.stderr and "Make room, then: python -m measure run" in stopped.stderr
+    )
+    (folder,) = (p for p in (site_data / "unfinished").iterdir() if p.is_dir())
+    kept = (folder / "samples.jsonl").read_text()
+    assert kept.endswith("\n") and len(kept.splitlines()) >= 5
+    assert all(json.loads(line) for line in kept.splitlines())
+
+
+def test_a_cell_that_does_not_fit_is_recorded_and_the_run_goes_on(site_data: Path, measure: Command) -> None:
+    """A model whose prompts of 500 tokens need more memory than the process may have."""
+    from tests.measure.conftest import TINY
+
+    wide = {**TINY, "name": "wide", "title": "Wide", "intermediate_size": 2_000_000, "layers": 1}
+    (site_data / "models" / "wide.json").write_text(json.dumps(wide))
+
+    def little_memory() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (8 * 10**9, 8 * 10**9))
+
+    done = measure(
+        "run", "--model", "wide", "--plan", "quick", "--site-data", str(site_data), preexec_fn=little_memory
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = (site_data / "runs").iterdir()
+    samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    refused = [s for s in samples if s["refusal"]]
+    assert {s["refusal"]["kind"] for s in refused} == {"did_not_fit"}
+    assert {s["prompt_tokens"] for s in refused if s["experiment"] == "prefill"} == {500}
+    assert any(s["prompt_tokens"] == 64 and s["refusal"] is None for s in samples)
+    assert "did_not_fit" in done.stdout and "ran out of memory" in done.stdout
+    assert measure("check", "--site-data", str(site_data)).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
@@ -35,10 +34,7 @@ from measure.nvml_edges import (
     lost_tick,
     tick_of,
 )
-
-FAKE = Path(__file__).resolve().parents[1] / "fake_nvml"
-sys.path.insert(0, str(FAKE))
-fake: Any = importlib.import_module("fake_driver")
+from tests.fake_nvml import fake_driver as fake
 
 OWN_BYTES = 3_000_000_000
 """As fake_nvml.c's own_bytes."""
@@ -344,7 +340,7 @@ def test_in_real_time_as_pynvml_finds_its_library(library: Path) -> None:
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(library.parent),
         "FAKE_NVML": "high_watts=350,tick_s=0.02",
-        "PYTHONPATH": str(FAKE.parents[1]),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
     }
     done = subprocess.run(
         [sys.executable, "-c", REAL_TIME.format(uuid=fake.UUID)],

@@ -39,7 +39,8 @@ class Reading:
     """A number as it stands today.
 
     `kind` is measured, derived, computed, cited or range. `estimate` is None for a refusal and for a range.
-    `low` and `high` are the interval's ends, or those of the range; None where there are none.
+    `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the run
+    whose facts a formula took.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Reading:
     origin: Record | None = None
     place: str | None = None
     word: str | None = None
+    about: Run | None = None
     parts: tuple[Reading, ...] = ()
 
     @property
@@ -76,7 +78,8 @@ class Reading:
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs behind the number, each once."""
-        return tuple({source.run.id: source.run for source in self.sources}.values())
+        runs = [source.run for source in self.sources] + ([self.about] if self.about else [])
+        return tuple({run.id: run for run in runs}.values())
 
     @property
     def processes(self) -> int:
@@ -339,10 +342,11 @@ class Book:
         assert definition.formula is not None
         inputs: dict[str, Estimate] = {}
         sources: dict[tuple[str, str], Source] = {}
-        refusal = None
+        about = refusal = None
         for name in definition.formula.ids:
             if name.startswith("run."):
                 inputs[name] = Estimate(self._run_fact(name, alias))
+                about = self.run(alias)
                 continue
             reading = self.read(name, alias)
             sources |= {(source.run.id, source.cell_words): source for source in reading.sources}
@@ -354,7 +358,7 @@ class Book:
                 )
         kind = "derived" if sources else "computed"
         described = _described(definition, kind, self.definitions.aliases[alias] if sources else None)
-        described = replace(described, sources=tuple(sources.values()), formula=definition.formula.source)
+        described = replace(described, sources=tuple(sources.values()), formula=definition.formula.source, about=about)
         if refusal:
             return replace(described, refusal=refusal)
         try:

@@ -1,7 +1,7 @@
 """Numbers as people read them: rounding, prefixes, separators, units. Knows nothing of where they come from.
 
-Rounding follows the interval: the last digit shown is the first digit of the interval's half-width, so the
-text always stays inside the interval. Without an interval a number has a fixed count of digits, fewer
+Rounding follows the interval: the last digit shown is the first digit of the interval's half-width (the
+second where the first is a 1), so the text always stays inside the interval. Without an interval a number has a fixed count of digits, fewer
 where it was measured in too few processes to have one. Every function returns plain text.
 """
 
@@ -16,6 +16,9 @@ SPACE = "\N{NARROW NO-BREAK SPACE}"
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)
 """Wide enough for any float, so that nothing but the chosen place is rounded."""
+
+_NOISE = 1e-9
+"""Half-widths below this share of the value are the rounding of floats, not a spread."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -83,8 +86,8 @@ def interval(
     finest = max(abs(low), abs(high))
     scale, symbol = _scale(finest, unit, half, digits, style)
     place = _last_place(finest, half, digits, style)
-    if half:
-        place -= 1
+    if half and half > _NOISE * finest:
+        place = _exponent(half) - 1
     return _join(f"{_digits(low, scale, place)} to {_digits(high, scale, place)}", symbol)
 
 
@@ -106,6 +109,12 @@ def span(
     return _join(first if first == last else f"{first} to {last}", symbol)
 
 
+def scale(value: float, unit: str) -> tuple[float, str]:
+    """What to divide by, and the symbol, to show numbers as large as `value` with one prefix."""
+    size, symbol = _scale(value, unit, None, None, "si")
+    return float(size), symbol
+
+
 def _join(digits: str, symbol: str) -> str:
     return f"{digits}{SPACE}{symbol}" if symbol else digits
 
@@ -115,8 +124,9 @@ def _last_place(value: float, half: float | None, digits: int | None, style: str
     leading = _exponent(value)
     if digits is not None:
         return leading - digits + 1
-    if half:
-        return min(_exponent(half), leading)
+    if half and half > _NOISE * abs(value):
+        # A half-width of 1.2 keeps a second digit: rounding to whole ones would eat much of it.
+        return min(_exponent(half / 2), leading)
     if style == "exact" and float(value).is_integer():
         return 0
     return leading - DIGITS + 1

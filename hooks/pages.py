@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hooks import placeholders
@@ -27,6 +28,7 @@ class NumberUse:
 
     reading: Reading
     text: str
+    alias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,26 +47,26 @@ class PageState:
     """The page being rendered and what it has used so far.
 
     `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written; `first_line` the number of the
-    source's first line in that file. A notebook renders several sources into one page and sets `cell`.
+    source's first line in that file. A notebook's source is made of its cells; `locate` finds a line's cell.
     """
 
     file: str
     uri: str = ""
     source: str = ""
     first_line: int = 1
-    cell: int | None = None
     numbers: list[NumberUse] = field(default_factory=list)
     claims: list[ClaimUse] = field(default_factory=list)
     charts: list[str] = field(default_factory=list)
     errors: list[PublishError] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
     popovers: int = 0
+    locate: Callable[[int], Place] | None = None
     _lines: dict[str, list[int]] | None = None
     _met: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def begin(self, source: str, first_line: int = 1, cell: int | None = None) -> None:
+    def begin(self, source: str, first_line: int = 1) -> None:
         """Start on another source of the same page."""
-        self.source, self.first_line, self.cell = source, first_line, cell
+        self.source, self.first_line = source, first_line
         self._lines = None
         self._met.clear()
 
@@ -74,12 +76,15 @@ class PageState:
         index = self._met[key]
         self._met[key] += 1
         lines = self._find().get(key, [])
-        return Place(self.file, lines[index] if index < len(lines) else None, self.cell)
+        return self._place(lines[index] if index < len(lines) else None)
 
     def broken(self) -> Place:
         """The place of the first braces outside code that open or close no placeholder."""
         lines = self._find().get("", [])
-        return Place(self.file, lines[0] if lines else None, self.cell)
+        return self._place(lines[0] if lines else None)
+
+    def _place(self, line: int | None) -> Place:
+        return self.locate(line) if self.locate and line else Place(self.file, line)
 
     def popover_id(self) -> str:
         """An id for the next popover of the page."""

@@ -6,6 +6,7 @@ on hover, focus and tap by CSS alone. docs/reference/html.md is the contract.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
@@ -27,7 +28,7 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
         found.append(("Range", f"over {len(reading.parts)} cells, not an interval: {ends}"))
     elif reading.sources and not reading.refusal:
         found.append(("Interval", "none: fewer than 3 processes"))
-    if reading.sources:
+    if reading.runs:
         found += _measured(reading)
     if reading.formula:
         found.append(("Formula", reading.formula))
@@ -39,7 +40,7 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
 
 def _measured(reading: Reading) -> Rows:
     found: Rows = []
-    if not reading.refusal:
+    if reading.sources and not reading.refusal:
         refused = sum(source.refused for source in reading.sources)
         more = f"; {refused} refused" if refused else ""
         processes = reading.processes or max(source.processes for source in reading.sources)
@@ -128,7 +129,7 @@ def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
     return made
 
 
-def measured_in(readings: Iterable[Reading]) -> Element:
+def measured_in(readings: Iterable[Reading], uri: str) -> Element:
     """`Measured in: …`, made from the runs and notes behind the numbers that a page used."""
     runs, notes, cited = {}, {}, {}
     for reading in readings:
@@ -149,7 +150,10 @@ def measured_in(readings: Iterable[Reading]) -> Element:
             )
         )
     for note in notes:
-        link = element("a", {"href": note}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
+        if note == uri:
+            continue
+        target = posixpath.relpath(note, posixpath.dirname(uri) or ".")
+        link = element("a", {"href": target}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
         made.append(element("p", {"class": "measured-note"}, "How it was measured: ", link, "."))
     for origin in cited.values():
         made.append(element("p", {"class": "cited-in"}, f"Cited: {origin['title']}, {origin['publisher']}."))

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import branches, charts, claims, expressions, leftovers, markup, provenance, tables, tokens
+from hooks import branches, charts, claims, expressions, figures, leftovers, markup, provenance, tables, tokens
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
@@ -68,7 +68,7 @@ class Resolver:
         self._inside(root, frozenset())
         for parent, waiting in self._late:
             self._stand_alone(
-                parent, waiting, provenance.measured_in(use.reading for use in self.page.numbers)
+                parent, waiting, provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri)
             )
 
     def fill(self, html: str) -> str:
@@ -216,7 +216,7 @@ class Resolver:
         prefix = {"model": "model.", "cite": "cite."}.get(parsed.form.name, "")
         reading = self.site.book.read(prefix + parsed.argument, alias)
         text = reading.text(parsed.style, parsed.digits)
-        self.page.numbers.append(NumberUse(reading, text))
+        self.page.numbers.append(NumberUse(reading, text, alias))
         if parsed.options.get("as") == "plain":
             markup.replace(parent, waiting, markup.inert(text))
             return
@@ -254,11 +254,12 @@ class Resolver:
         markup.replace(parent, waiting, made)
 
     def _chart(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        chart = charts.draw(parsed.argument, self.site.book, parsed.options.get("run"))
-        self.site.files[chart.csv_path] = chart.csv
+        alias = parsed.options.get("run")
+        chart = charts.build(parsed.argument, self.site.book, alias)
+        self.site.files[figures.csv_path(chart, alias)] = figures.csv_text(chart)
         self.page.charts.append(chart.name)
-        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in chart.readings)
-        self._stand_alone(parent, waiting, charts.figure(chart, self.page))
+        self.page.numbers.extend(NumberUse(reading, reading.text(), alias) for reading in chart.readings)
+        self._stand_alone(parent, waiting, figures.figure(chart, self.page.uri, alias))
 
     def _table(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
         table, readings = tables.build(parsed.argument, self.site.book, self.page, parsed.options.get("run"))
@@ -351,7 +352,7 @@ def plain(parsed: Placeholder, site: Site, page: PageState) -> str:
     prefix = {"model": "model.", "cite": "cite."}.get(name, "")
     reading = site.book.read(prefix + parsed.argument, parsed.options.get("run"))
     text = reading.text(parsed.style, parsed.digits)
-    page.numbers.append(NumberUse(reading, text))
+    page.numbers.append(NumberUse(reading, text, parsed.options.get("run")))
     return text
 
 

@@ -1,0 +1,160 @@
+"""One build of the site: its pages' states, what they published, all that is wrong. Knows no MkDocs.
+
+A host opens a build, announces each page before it renders it, and ends with `errors` and `published`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hooks.book import Reading
+from hooks.errors import Place, PublishError
+from hooks.extension import Site, SplicedExtension
+from hooks.leftovers import error as leftover_error
+from hooks.leftovers import find as find_leftovers
+from hooks.pages import PageState
+from hooks.resolve import plain_text
+
+PUBLISHED = "published.json"
+LAST_GOOD = "last-good.json"
+VERSION = 1
+
+
+@dataclass
+class Build:
+    """What a build knows. `memory` is the folder that outlives builds: .build/."""
+
+    site: Site
+    memory: Path
+    pages: dict[str, PageState] = field(default_factory=dict)
+    extension: SplicedExtension = field(default_factory=SplicedExtension)
+
+    @classmethod
+    def open(cls, site_data: Path, quantities: Path, memory: Path, site_dir: Path) -> Build:
+        """Read the data, and what was published last.
+
+        Raises:
+            PublishError: The data or quantities.toml are not as they should be.
+        """
+        site = Site.open(site_data, quantities)
+        for path in (memory / LAST_GOOD, site_dir / PUBLISHED):
+            if path.is_file():
+                site.published = _texts(json.loads(path.read_text(encoding="utf-8")))
+                break
+        build = cls(site, memory)
+        build.extension.site = site
+        return build
+
+    def begin(self, uri: str, file: str, source: str, first_line: int = 1) -> PageState:
+        """Announce the page that is rendered next."""
+        page = PageState(file=file, uri=uri)
+        page.begin(source, first_line)
+        self.pages[uri] = page
+        self.extension.page = page
+        return page
+
+    def end(self) -> None:
+        """The announced page is rendered."""
+        self.extension.page = None
+
+    def plain(self, uri: str, text: str) -> str:
+        """A page's title or description with every placeholder in its plain form."""
+        page = self.pages[uri]
+        return plain_text(text, self.site, page, Place(page.file))
+
+    def check_output(self, uri: str, html: str) -> None:
+        """Note an error for braces left in the finished page, titles and meta tags included."""
+        page = self.pages.get(uri) or PageState(file=uri, uri=uri)
+        if not page.errors:
+            page.errors += [leftover_error(text, page) for text in find_leftovers(html)]
+        self.pages[uri] = page
+
+    @property
+    def errors(self) -> tuple[PublishError, ...]:
+        """All that must not be published, page by page in the order of lines; damaged runs last."""
+        found = [error for page in self.pages.values() for error in sorted(page.errors, key=_line)]
+        return (*found, *self.site.book.store.incomplete)
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Claims that rest on a refusal, one line each."""
+        return [
+            f"{page.file}: “{claim.sentence}” is not yet checked ({claim.expression}): {claim.reason}"
+            for page in self.pages.values()
+            for claim in page.claims
+            if claim.held is None
+        ]
+
+    def published(self) -> dict[str, Any]:
+        """For each page the numbers, claims and charts on it, as they stand in this build."""
+        return {
+            "version": VERSION,
+            "pages": {uri: _page(page) for uri, page in sorted(self.pages.items()) if page.numbers or page.claims},
+        }
+
+    def remember(self, *, good: bool) -> None:
+        """Leave published.json in `memory`, also after a failed build; a good one is what later ones compare with."""
+        self.memory.mkdir(parents=True, exist_ok=True)
+        text = dump(self.published())
+        (self.memory / PUBLISHED).write_text(text, encoding="utf-8")
+        if good:
+            (self.memory / LAST_GOOD).write_text(text, encoding="utf-8")
+
+    def write_files(self, site_dir: Path) -> None:
+        """Write what pages link to: published.json and the data of the charts."""
+        files = {PUBLISHED: dump(self.published()), **self.site.files}
+        for name, text in files.items():
+            path = site_dir / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+
+
+def dump(published: Mapping[str, Any]) -> str:
+    """published.json's text; the same for the same content."""
+    return json.dumps(published, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _page(page: PageState) -> dict[str, Any]:
+    numbers: dict[str, dict[str, Any]] = {}
+    for use in page.numbers:
+        key = use.reading.id if use.alias is None else f"{use.reading.id} run={use.alias}"
+        numbers.setdefault(key, _number(use.reading, use.text))
+    return {
+        "quantities": list(numbers.values()),
+        "claims": [
+            {"expression": claim.expression, "sentence": claim.sentence, "held": claim.held, "values": claim.values}
+            for claim in page.claims
+        ],
+        "charts": page.charts,
+    }
+
+
+def _number(reading: Reading, text: str) -> dict[str, Any]:
+    return {
+        "id": reading.id,
+        "title": reading.title,
+        "value": reading.value,
+        "low": reading.low,
+        "high": reading.high,
+        "unit": reading.unit,
+        "text": text,
+        "run": " ".join(run.id for run in reading.runs) or None,
+        "refusal": reading.refusal.kind if reading.refusal else None,
+    }
+
+
+def _texts(published: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        number["id"]: number["text"]
+        for page in published.get("pages", {}).values()
+        for number in page["quantities"]
+    }
+
+
+def _line(error: PublishError) -> int:
+    place = error.report.used_at or error.report.place
+    return (place.line or 0) if place else 0

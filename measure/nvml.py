@@ -1,14 +1,14 @@
-"""The meter on an NVIDIA GPU's own energy counter. Arithmetic is in nvml_edges.py, driver calls in nvml_driver.py.
+"""The meter on an NVIDIA GPU's own energy counter. Its arithmetic is in nvml_edges.py.
 
 What an energy from here is: gross joules of the whole card (of the whole module on Grace) from `begin` to
 `end`, with an error that covers the counter's ticks and steps. What the error leaves out: the sensor's gain, about
-5 % a board and the same in every window, and any delay between power and counter, which shifts both edges alike.
+5 % a board and the same in every window, and any delay of the counter behind the power: late by d seconds, it
+misses d seconds of the load and counts as many of the rest before it.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ import torch
 
 from measure.machine import gpu_uuid
 from measure.meter import Energy, Meter, NoMeter
-from measure.nvml_driver import Card, DriverError, GpuProcess
+from measure.nvml_company import Company
+from measure.nvml_driver import Card, DriverError
 from measure.nvml_edges import (
     Change,
     Closing,
@@ -32,18 +33,15 @@ from measure.nvml_watch import Clock, WallClock, Watch
 STUCK_AFTER_S = 2.0
 """A counter that has not moved for this long is taken to be stuck; known ones move every 20 to 100 ms."""
 STUDY_S = 1.0
-"""How long the counter is studied at the start of a process, unless fewer ticks than these were seen:"""
+"""How long the counter is studied at the start of a process, and"""
 STUDY_TICKS = 10
+"""how many ticks are seen at least."""
 PROMPT_SHARE = 0.1
 """A window opens on a tick that was seen within this share of its period; a reader that was held up tries again."""
 WIDEST_ERROR_SHARE = 0.05
 """An energy whose stated error is a larger share of it is not resolved."""
 AVERAGE_LAG_S = 1.0
 """Where NVML has no instant power, the reading may be the mean of the second before (Ampere and newer)."""
-CONTEXT_BYTES = 1 << 30
-"""Memory that our CUDA context and kernels may take beyond PyTorch's own, where the driver does not list it."""
-FOREIGN_BYTES = 512 << 20
-"""More memory than this that is not ours is another's work, not the driver's bookkeeping."""
 
 
 def open_meter(device: torch.device, idle_watts_before_context: float | None = None) -> Meter:
@@ -137,7 +135,7 @@ class NvmlMeter:
         self._card = card
         self._clock = clock
         self._study = study
-        self._own_bytes = own_bytes
+        self._company = Company(card, own_bytes)
         self._idle_watts_before_context = idle_watts_before_context
         self._sensor_lag_s = 0.0 if card.power_is_instant else AVERAGE_LAG_S
         self._power_limit_watts = card.power_limit_watts()
@@ -186,9 +184,9 @@ class NvmlMeter:
         self._refusal = Energy.refused("unavailable", "no window was open")
 
     def _opened(self) -> _Window:
-        watch = Watch(self._card, self._clock, self._other_processes)
+        watch = Watch(self._card, self._clock, self._company.processes)
         try:
-            watch.company = self._company()
+            watch.company = self._company.any()
             opening = _next_change(self._card, self._clock)
             for _ in range(2):
                 if opening.gap_s <= PROMPT_SHARE * self._study.tick.period_s:
@@ -210,7 +208,7 @@ class NvmlMeter:
             raise DriverError(watch.failure)
         if watch.ran_backwards or before_joules < window.opening.joules:
             raise DriverError("the energy counter went backwards")
-        disturbance = watch.company or self._company() or _slowed(watch.slowdowns)
+        disturbance = watch.company or self._company.any() or _slowed(watch.slowdowns)
         if disturbance:
             return Energy.refused("contaminated", disturbance)
         return self._resolved(window, closing)
@@ -248,39 +246,6 @@ class NvmlMeter:
             self._seen.low_watts, max(self._seen.high_watts, self._power_limit_watts or 0.0)
         )
         return (PowerRange.around([*late, mean_watts]) if late else anything), anything
-
-    def _company(self) -> str | None:
-        return self._other_processes() or self._foreign_memory()
-
-    def _other_processes(self) -> str | None:
-        count = others(self._card.processes() or [], os.getpid())
-        if count:
-            return f"{count} other process{'es' if count > 1 else ''} computed on the GPU"
-        return None
-
-    def _foreign_memory(self) -> str | None:
-        own = own_memory(self._card.processes() or [], os.getpid(), self._own_bytes())
-        foreign = self._card.memory_used_bytes() - own
-        if foreign > FOREIGN_BYTES:
-            return f"{foreign / 2**30:.1f} GiB of the GPU's memory were in use by others"
-        return None
-
-
-def others(processes: Sequence[GpuProcess], own_pid: int) -> int:
-    """How many of the processes on the card are not this one.
-
-    In a container they carry the host's PIDs, and ours is not among them: then one of them is taken to be ours.
-    """
-    if any(p.pid == own_pid for p in processes):
-        return sum(p.pid != own_pid for p in processes)
-    return max(len(processes) - 1, 0)
-
-
-def own_memory(processes: Sequence[GpuProcess], own_pid: int, reserved_bytes: int) -> int:
-    """Bytes on the card that are ours: as listed for our process, else PyTorch's and an allowance for the context."""
-    ours = [p for p in processes if p.pid == own_pid] or list(processes)
-    listed = ours[0].memory_bytes if len(ours) == 1 else None
-    return listed if listed is not None else reserved_bytes + CONTEXT_BYTES
 
 
 def _slowed(slowdowns: set[str]) -> str | None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from measure import meter, nvml
 from measure.meter import Energy, Meter, NoMeter
+from measure.nvml_company import CONTEXT_BYTES, others, own_memory
 from measure.nvml_driver import GpuProcess
 from measure.nvml_edges import (
     Change,
@@ -455,9 +456,9 @@ def test_too_few_samples_are_no_check() -> None:
 
 def test_who_is_on_the_card() -> None:
     ours, theirs = GpuProcess(7, 100), GpuProcess(8, 200)
-    assert nvml.others([], 7) == 0
-    assert nvml.others([ours], 7) == 0 and nvml.others([ours, theirs], 7) == 1
-    assert nvml.others([theirs], 7) == 0 and nvml.others([theirs, GpuProcess(9, None)], 7) == 1
-    assert nvml.own_memory([ours, theirs], 7, 1) == 100
-    assert nvml.own_memory([theirs], 7, 1) == 200
-    assert nvml.own_memory([GpuProcess(7, None)], 7, 1) == 1 + nvml.CONTEXT_BYTES
+    assert others([], 7) == 0
+    assert others([ours], 7) == 0 and others([ours, theirs], 7) == 1
+    assert others([theirs], 7) == 0 and others([theirs, GpuProcess(9, None)], 7) == 1
+    assert own_memory([ours, theirs], 7, 1) == 100
+    assert own_memory([theirs], 7, 1) == 200
+    assert own_memory([GpuProcess(7, None)], 7, 1) == 1 + CONTEXT_BYTES

@@ -1,0 +1,1 @@
+"""Publishing: numbers, claims, charts and tokens in Markdown pages, and the MkDocs hooks. Measures nothing."""

@@ -358,7 +358,9 @@ class Book:
                 )
         kind = "derived" if sources else "computed"
         described = _described(definition, kind, self.definitions.aliases[alias] if sources else None)
-        described = replace(described, sources=tuple(sources.values()), formula=definition.formula.source, about=about)
+        described = replace(
+            described, sources=tuple(sources.values()), formula=definition.formula.source, about=about
+        )
         if refusal:
             return replace(described, refusal=refusal)
         try:

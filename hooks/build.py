@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hooks.book import Reading
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find as find_leftovers
-from hooks.pages import PageState
+from hooks.pages import NumberUse, PageState
 from hooks.resolve import plain_text
 
 PUBLISHED = "published.json"
@@ -93,7 +92,9 @@ class Build:
         """For each page the numbers, claims and charts on it, as they stand in this build."""
         return {
             "version": VERSION,
-            "pages": {uri: _page(page) for uri, page in sorted(self.pages.items()) if page.numbers or page.claims},
+            "pages": {
+                uri: _page(page) for uri, page in sorted(self.pages.items()) if page.numbers or page.claims
+            },
         }
 
     def remember(self, *, good: bool) -> None:
@@ -119,29 +120,36 @@ def dump(published: Mapping[str, Any]) -> str:
 
 
 def _page(page: PageState) -> dict[str, Any]:
-    numbers: dict[str, dict[str, Any]] = {}
+    numbers: dict[tuple[str, str | None], dict[str, Any]] = {}
     for use in page.numbers:
-        key = use.reading.id if use.alias is None else f"{use.reading.id} run={use.alias}"
-        numbers.setdefault(key, _number(use.reading, use.text))
+        numbers.setdefault((use.reading.id, use.alias), _number(use))
     return {
         "quantities": list(numbers.values()),
         "claims": [
-            {"expression": claim.expression, "sentence": claim.sentence, "held": claim.held, "values": claim.values}
+            {
+                "expression": claim.expression,
+                "sentence": claim.sentence,
+                "held": claim.held,
+                "values": claim.values,
+            }
             for claim in page.claims
         ],
         "charts": page.charts,
     }
 
 
-def _number(reading: Reading, text: str) -> dict[str, Any]:
+def _number(use: NumberUse) -> dict[str, Any]:
+    reading = use.reading
     return {
         "id": reading.id,
+        "alias": use.alias,
         "title": reading.title,
         "value": reading.value,
         "low": reading.low,
         "high": reading.high,
         "unit": reading.unit,
-        "text": text,
+        "text": use.text,
+        "interval": reading.interval_text(),
         "run": " ".join(run.id for run in reading.runs) or None,
         "refusal": reading.refusal.kind if reading.refusal else None,
     }

@@ -243,7 +243,9 @@ def _where(points: Sequence[Point]) -> str:
 def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
     """Lines with points and interval bars, labelled at their last points."""
     drawn = [point for point in points if point[2].value is not None]
-    values = [value for _, _, r in drawn for value in (r.low, r.value, r.high) if value is not None and value > 0]
+    values = [
+        value for _, _, r in drawn for value in (r.low, r.value, r.high) if value is not None and value > 0
+    ]
     if not values:
         return alt.Chart(alt.Data(values=[{}])).mark_text(text=points[0][2].text())
     scale, symbol = formatting.scale(max(values), "s")
@@ -253,7 +255,9 @@ def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
             "tokens": tokens,
             "value": reading.value / scale,
             # A bar that reaches below zero has no place on a logarithmic axis.
-            "low": max(reading.low, min(values) / 2 if log else 0) / scale if reading.low is not None else None,
+            "low": max(reading.low, min(values) / 2 if log else 0) / scale
+            if reading.low is not None
+            else None,
             "high": reading.high / scale if reading.high is not None else None,
         }
         for series, tokens, reading in drawn
@@ -265,25 +269,37 @@ def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
         ticks = [tick for index, tick in enumerate(ticks) if index in (0, len(ticks) // 2, len(ticks) - 1)]
     x = alt.X(
         "tokens:Q",
-        title="Tokens in the prompt (prefill) or the cache (decode)" if len(names) > 1 else "Tokens in the cache",
+        title="Tokens in the prompt (prefill) or the cache (decode)"
+        if len(names) > 1
+        else "Tokens in the cache",
         scale=alt.Scale(domain=[0, max(ticks) * 1.04], nice=False),
         axis=alt.Axis(values=ticks, grid=False, format=",d", labelOverlap="greedy"),
     )
-    domain = [min(values) / scale / 1.6, max(values) / scale * 1.9] if log else [0, max(values) / scale * 1.15]
+    domain = (
+        [min(values) / scale / 1.6, max(values) / scale * 1.9] if log else [0, max(values) / scale * 1.15]
+    )
     y = alt.Y(
         "value:Q",
         title=f"{symbol} per token",
         scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
         axis=alt.Axis(tickCount=4, format="~r"),
     )
-    color = alt.Color("series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None)
+    color = alt.Color(
+        "series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None
+    )
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=color)
-    ends = [max((row for row in rows if row["series"] == name), key=lambda row: row["tokens"]) for name in names]
+    ends = [
+        max((row for row in rows if row["series"] == name), key=lambda row: row["tokens"]) for name in names
+    ]
     labels = [{**row, "label": row["series"].capitalize()} for row in ends]
     return alt.layer(
         base.mark_line(strokeWidth=2).encode(y=y),
-        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=alt.Shape("series:N", legend=None)),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.5)
+        .encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=True, size=55, opacity=1).encode(
+            y=y, shape=alt.Shape("series:N", legend=None)
+        ),
         alt.Chart(alt.Data(values=labels))
         .mark_text(align="right", baseline="bottom", dy=-12, fontWeight="bold")
         .encode(x=x, y=y, text="label:N", color=color),
@@ -332,7 +348,9 @@ def _shares(rows: Sequence[Row], narrow: bool) -> Any:
         rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
         rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
         base.transform_filter("datum.part == 'within'").mark_line(strokeWidth=2, clip=True),
-        base.transform_filter("datum.part == 'beyond'").mark_line(strokeWidth=1.5, strokeDash=[5, 4], clip=True),
+        base.transform_filter("datum.part == 'beyond'").mark_line(
+            strokeWidth=1.5, strokeDash=[5, 4], clip=True
+        ),
         alt.Chart(alt.Data(values=labels))
         .mark_text(align="left", baseline="top", dx=6, dy=4, fontWeight="bold")
         .encode(x=x, y=y, text="model:N", color=color),

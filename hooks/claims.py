@@ -20,14 +20,11 @@ Published = Mapping[str, str]
 """Texts of the numbers as last published, by id."""
 
 
-def check(
-    expression: str, sentence: str, book: Book, alias: str | None, published: Published
-) -> tuple[ClaimUse, Verdict]:
-    """Evaluate a claim.
+def check(expression: str, sentence: str, book: Book, alias: str | None) -> tuple[ClaimUse, Verdict]:
+    """Evaluate a claim on today's data; `held` is None where it rests on a refusal.
 
     Raises:
-        PublishError: The expression is no condition, or the data contradict it: then with the sentence, and
-            today's and the last published value of every number in it.
+        PublishError: The expression is no condition, or names something that is not there.
     """
     if not expressions.parse(expression).is_condition:
         raise PublishError(
@@ -37,30 +34,32 @@ def check(
             mend="compare two things",
         )
     verdict = book.evaluate(expression, alias)
-    values = tuple(_value(reading, published) for reading in verdict.readings.values())
-    if verdict.refusal:
-        return ClaimUse(expression, sentence, None, values, verdict.refusal.reason), verdict
-    if not verdict.result:
-        raise PublishError(
-            "the data contradict this sentence",
-            sentence=f"“{sentence}”",
-            expression=expression,
-            values=values,
-            mend="rewrite the sentence so that it is true of today's data, or put it into "
-            "{{ when … }} {{ otherwise }} {{ end }}",
-        )
-    return ClaimUse(expression, sentence, True, values), verdict
+    values = tuple(map(_value, verdict.readings.values()))
+    held = None if verdict.refusal else bool(verdict.result)
+    reason = verdict.refusal.reason if verdict.refusal else None
+    return ClaimUse(expression, sentence, held, values, reason), verdict
 
 
-def _value(reading: Reading, published: Published) -> str:
-    text = f"{reading.id} = {reading.text()}"
+def contradiction(use: ClaimUse, verdict: Verdict, published: Published) -> PublishError:
+    """The error for a claim that today's data contradict: both values of every number in it."""
+    values = []
+    for reading in verdict.readings.values():
+        old = published.get(reading.id)
+        more = f"; last published: {old}" if old is not None and old != reading.text() else ""
+        values.append(_value(reading) + more)
+    return PublishError(
+        "the data contradict this sentence",
+        sentence=f"“{use.sentence}”",
+        expression=use.expression,
+        values=tuple(values),
+        mend="rewrite the sentence so that it is true of today's data, or put it into "
+        "{{ when … }} {{ otherwise }} {{ end }}",
+    )
+
+
+def _value(reading: Reading) -> str:
     interval = reading.interval_text()
-    if interval:
-        text += f" ({interval})"
-    old = published.get(reading.id)
-    if old is not None and old != reading.text():
-        text += f"; last published: {old}"
-    return text
+    return f"{reading.id} = {reading.text()}" + (f" ({interval})" if interval else "")
 
 
 def mark(use: ClaimUse, page: PageState, sentence: Element) -> Element:

@@ -35,8 +35,8 @@ def csv_text(chart: Chart) -> str:
     return out.getvalue()
 
 
-def figure(chart: Chart, uri: str, alias: str | None = None) -> str:
-    """The figure's HTML for the page at `uri`."""
+def figure(chart: Chart, uri: str, alias: str | None = None, *, download: bool = True) -> str:
+    """The figure's HTML for the page at `uri`; with `download`, a link to the CSV that the build writes."""
     digest = hashlib.sha256(f"{uri} {chart.name} {alias}".encode()).hexdigest()[:8]
     pictures = "".join(
         svg.render(
@@ -49,13 +49,14 @@ def figure(chart: Chart, uri: str, alias: str | None = None) -> str:
         for narrow, size in ((False, WIDE), (True, NARROW))
     )
     link = posixpath.relpath(csv_path(chart, alias), posixpath.dirname(uri) or ".")
+    link = f'<p><a href="{escape(link)}" download>Download as CSV</a></p>' if download else ""
     return (
         f'<figure class="chart" id="chart-{escape(chart.name)}" data-chart="{escape(chart.name)}">'
         f'<div class="chart-picture" data-search-exclude>{pictures}</div>'
         f"<figcaption><strong>{escape(chart.title)}.</strong> {escape(chart.finding)} "
         f'<span class="chart-note">{escape(chart.note)}</span></figcaption>'
         f'<details class="chart-data" data-search-exclude><summary>Data of this chart</summary>{_table(chart)}'
-        f'<p><a href="{escape(link)}" download>Download as CSV</a></p></details></figure>'
+        f"{link}</details></figure>"
     )
 
 

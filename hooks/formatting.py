@@ -1,8 +1,9 @@
 """Numbers as people read them: rounding, prefixes, separators, units. Knows nothing of where they come from.
 
 Rounding follows the interval: the last digit shown is the first digit of the interval's half-width (the
-second where the first is a 1), so the text always stays inside the interval. Without an interval a number has a fixed count of digits, fewer
-where it was measured in too few processes to have one. Every function returns plain text.
+second where the first is a 1), so the text always stays inside the interval. Without an interval a number has
+a fixed count of digits, fewer where it was measured in too few processes to have one. Every function returns
+plain text.
 """
 
 from __future__ import annotations

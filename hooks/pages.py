@@ -46,8 +46,9 @@ class ClaimUse:
 class PageState:
     """The page being rendered and what it has used so far.
 
-    `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written; `first_line` the number of the
-    source's first line in that file. A notebook's source is made of its cells; `locate` finds a line's cell.
+    `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written;
+    `first_line` the number of the source's first line in that file. A notebook's source is made of its cells;
+    `locate` finds a line's cell.
     """
 
     file: str

@@ -7,14 +7,25 @@ is kept in the page with the placeholder's line, and the pass goes on, so that a
 from __future__ import annotations
 
 import re
-from html import escape
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import branches, charts, claims, expressions, figures, leftovers, markup, provenance, tables, tokens
+from hooks import (
+    branches,
+    charts,
+    claims,
+    expressions,
+    figures,
+    leftovers,
+    markup,
+    provenance,
+    tables,
+    tokens,
+)
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
@@ -28,7 +39,8 @@ TAG = "spliced-placeholder"
 _MARK = re.compile("\x02spliced:(\\d+)\x03")
 _MARK_IN_HTML = re.compile(rf"(?:<{TAG}>)?{_MARK.pattern}(?:</{TAG}>)?")
 _HEADINGS = {f"h{level}" for level in range(1, 7)}
-_WITHOUT_POPOVER = _HEADINGS | {"a", "summary", "button", "label"}
+_INTERACTIVE = {"a", "summary", "button", "label"}
+_WITHOUT_POPOVER = _HEADINGS | _INTERACTIVE
 _CONTROL = ("when", "otherwise", "end")
 
 
@@ -68,7 +80,9 @@ class Resolver:
         self._inside(root, frozenset())
         for parent, waiting in self._late:
             self._stand_alone(
-                parent, waiting, provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri)
+                parent,
+                waiting,
+                provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri),
             )
 
     def fill(self, html: str) -> str:
@@ -236,18 +250,19 @@ class Resolver:
 
     def _claim(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
         sentence, seen = claims.take_sentence(parent, waiting, self._read)
-        use, verdict = claims.check(
-            parsed.argument, seen, self.site.book, parsed.options.get("run"), self.site.published
-        )
+        alias = parsed.options.get("run")
+        use, verdict = claims.check(parsed.argument, seen, self.site.book, alias)
         self.page.claims.append(use)
-        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in verdict.readings.values())
+        self.page.numbers.extend(NumberUse(item, item.text(), alias) for item in verdict.readings.values())
+        if use.held is False:
+            raise claims.contradiction(use, verdict, self.site.published)
         claims.mark(use, self.page, sentence)
         self._texts[sentence] = seen
 
     def _tokens(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
         name = parsed.options.get("tokenizer", tokens.DEFAULT)
         pieces = tokens.tokenize(parsed.argument, self.site.book.store, name)
-        focus = parsed.options.get("focus") != "off" and not within & _WITHOUT_POPOVER
+        focus = parsed.options.get("focus") != "off" and not within & _INTERACTIVE
         made = markup.element("span", {"class": "tokens", "data-tokenizer": name})
         made.text = self.md.htmlStash.store(tokens.html(pieces, focus=focus))
         self._texts[made] = parsed.argument

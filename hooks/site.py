@@ -28,7 +28,8 @@ if str(ROOT) not in sys.path:
 
 SITE_DATA = "SPLICED_SITE_DATA"
 QUANTITIES = "SPLICED_QUANTITIES"
-"""Environment variables by which the cells of a notebook find what the pages read. SITE_DATA may be set from outside, to build from another folder."""
+"""Environment variables by which the cells of a notebook find what the pages read. The variable SITE_DATA is for
+people: it has a build read another folder than site_data/."""
 
 log = get_plugin_logger("spliced")
 _build: Build | None = None
@@ -45,6 +46,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
     quantities = Path(config.docs_dir) / "quantities.toml"
     os.environ[SITE_DATA], os.environ[QUANTITIES] = str(site_data), str(quantities)
+    # Kernels of notebooks start elsewhere and must find this package too.
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(ROOT) not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), *paths]))
     try:
         _build = build_module.Build.open(site_data, quantities, root / ".build", Path(config.site_dir))
     except errors.PublishError as error:

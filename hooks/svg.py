@@ -17,7 +17,12 @@ import vl_convert
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 
-SERIES = ("var(--chart-1, #0072b2)", "var(--chart-2, #d55e00)", "var(--chart-3, #009e73)", "var(--chart-4, #cc79a7)")
+SERIES = (
+    "var(--chart-1, #0072b2)",
+    "var(--chart-2, #d55e00)",
+    "var(--chart-3, #009e73)",
+    "var(--chart-4, #cc79a7)",
+)
 """Colours of the series, from a palette that colour-blind people can tell apart (Okabe and Ito, 2008)."""
 
 _FAINT = "var(--chart-grid, #8884)"
@@ -79,9 +84,7 @@ def _tidy(svg: str, name: str, label: str) -> str:
     svg = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
     svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{name}-{match[1]}"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{name}-{match[1]})", svg)
-    head = (
-        f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'
-    )
+    head = f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'
     title = f'<title id="{name}-title">{escape(label)}</title>'
     svg = svg.replace("<svg", head, 1)
     end = svg.index(">") + 1

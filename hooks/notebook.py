@@ -1,0 +1,137 @@
+"""What a notebook's cells import: the site's samples, runs, quantities and charts. Changes nothing.
+
+    from hooks.notebook import samples, run, quantity, chart
+
+It reads the folder and the quantities that the build reads (SPLICED_SITE_DATA and SPLICED_QUANTITIES); in an
+editor, where nothing sets them, those of the repository that the notebook lies in.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import tostring
+
+import pandas as pd
+
+from hooks import charts, figures, provenance
+from hooks.book import Book, Reading
+from hooks.extension import Site
+from hooks.pages import PageState
+
+__all__ = ["chart", "quantity", "run", "samples"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number for a cell: compute with `value`, `low` and `high` (in `unit`); shown last, it prints its text."""
+
+    reading: Reading
+
+    @property
+    def value(self) -> float | None:
+        """The value in `unit`; None for a refusal and a range."""
+        return self.reading.value
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval or range, in `unit`; None where there is none."""
+        return self.reading.low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval or range, in `unit`; None where there is none."""
+        return self.reading.high
+
+    @property
+    def unit(self) -> str:
+        """The unit, before any prefix."""
+        return self.reading.unit
+
+    def __str__(self) -> str:
+        return self.reading.text()
+
+    def __repr__(self) -> str:
+        return f"{self.reading.id} = {self.reading.text()}"
+
+    def _repr_html_(self) -> str:
+        made = provenance.number(
+            self.reading, PageState("notebook"), style=None, digits=None, label=False, popover=False
+        )
+        made.attrib.pop("id", None)
+        return f"<p>{tostring(made, encoding='unicode', method='html')}</p>"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart for a cell; shown last, it is the same figure as on other pages."""
+
+    name: str
+    html: str
+
+    def __repr__(self) -> str:
+        return f"chart {self.name}"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def samples(alias: str | None = None) -> pd.DataFrame:
+    """All samples of the run that the alias stands for, warm-ups and refused ones too, in the order taken.
+
+    Columns are the fields of a sample in site_data/schema.json (seconds, bytes, joules), and `round`, by
+    which processes are counted. A refusal is its kind, or missing.
+    """
+    book = _book()
+    rows = [asdict(sample) for sample in book.run(alias or book.definitions.main).samples]
+    for row in rows:
+        for name in ("refusal", "energy_refusal"):
+            row[name] = row[name]["kind"] if row[name] else None
+    return pd.DataFrame(rows)
+
+
+def run(alias: str | None = None) -> pd.DataFrame:
+    """The run's provenance in words: one row a fact."""
+    book = _book()
+    found = book.run(alias or book.definitions.main)
+    record = found.record
+    facts = {
+        "Run": found.id,
+        "Finished": found.finished_at,
+        "Machine": found.machine,
+        "Model": record["model"]["name"],
+        "Weights": found.weights,
+        "Element type": record["model"]["dtype"],
+        "Plan": found.plan,
+        "Processes": len({sample.round for sample in found.samples}),
+        "Samples": len(found.samples),
+        **{f"Version of {name}": version for name, version in record["software"].items()},
+    }
+    table = pd.DataFrame({"Fact": list(facts), "Value": [str(value) for value in facts.values()]})
+    return table.set_index("Fact")
+
+
+def quantity(id_: str, alias: str | None = None) -> Quantity:
+    """A number of docs/quantities.toml, a model fact or a cited value, as pages state it.
+
+    Raises:
+        PublishError: As on a page: the id is unknown, or has neither samples nor a refusal.
+    """
+    return Quantity(_book().read(id_, alias))
+
+
+def chart(name: str, alias: str | None = None) -> Figure:
+    """A chart by name. Prefer a chart placeholder in a Markdown cell: it also publishes the CSV."""
+    made = charts.build(name, _book(), alias)
+    return Figure(name, figures.figure(made, "", alias, download=False))
+
+
+def _book() -> Book:
+    data: Any = os.environ.get("SPLICED_SITE_DATA")
+    quantities: Any = os.environ.get("SPLICED_QUANTITIES")
+    if not data or not quantities:
+        root = next(folder for folder in Path.cwd().resolve().parents if (folder / "site_data").is_dir())
+        data, quantities = data or root / "site_data", quantities or root / "docs/quantities.toml"
+    return Site.open(Path(data), Path(quantities)).book

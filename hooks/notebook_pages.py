@@ -1,0 +1,185 @@
+"""A notebook as a page: its cells as one Markdown source, and what its execution printed. Executes nothing.
+
+mkdocs-jupyter executes the notebook. Of its HTML only the outputs of the cells are kept; its styles, its
+scripts and its own rendering of Markdown are not, so that a notebook looks like any other page, is as light,
+and its text takes the same placeholders.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+
+from hooks.errors import Place, PublishError
+
+__all__ = ["Notebook", "PublishError"]
+
+_CONTENT = '<div class="jupyter-wrapper">'
+_BLOCKED = "script, style, link, iframe, .jp-OutputPrompt, .jp-InputPrompt"
+_HIDDEN = "hide-input"
+"""Tag of a code cell whose code the page leaves out."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: `number` counts all cells from 1, as an editor shows them."""
+
+    number: int
+    kind: str
+    source: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook as read from its file."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    markdown: str
+    _starts: tuple[tuple[int, Cell], ...]
+
+    @classmethod
+    def read(cls, path: Path, name: str) -> Notebook:
+        """Read an .ipynb file; `name` is what errors call it.
+
+        Raises:
+            PublishError: It is no notebook.
+        """
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            cells = tuple(
+                Cell(
+                    number,
+                    cell["cell_type"],
+                    "".join(cell["source"]),
+                    tuple(cell.get("metadata", {}).get("tags", ())),
+                )
+                for number, cell in enumerate(data["cells"], 1)
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise PublishError(
+                "this is not a notebook",
+                place=Place(name),
+                expected="an .ipynb file of format 4",
+                found=f"{type(error).__name__}: {error}",
+                mend="save it from Jupyter again",
+            ) from error
+        markdown, starts = _join(cells)
+        return cls(name, cells, markdown, starts)
+
+    def locate(self, line: int) -> Place:
+        """The place in the notebook of a line of `markdown`."""
+        found = Place(self.name)
+        for start, cell in self._starts:
+            if start <= line:
+                found = Place(self.name, line - start + 1, cell.number)
+        return found
+
+    def outputs(self, execute: Callable[[], str]) -> dict[int, str]:
+        """The HTML of each code cell's output, by the cell's number.
+
+        Args:
+            execute: Executes the notebook and returns mkdocs-jupyter's HTML.
+
+        Raises:
+            PublishError: A cell raised. The error names the cell, the line and the exception.
+        """
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+        try:
+            html = execute()
+        except CellExecutionError as error:
+            raise self._raised(error) from error
+        except (CellTimeoutError, DeadKernelError) as error:
+            raise PublishError(
+                "the notebook did not run to its end",
+                place=Place(self.name),
+                expected="cells that end",
+                found=f"{type(error).__name__}: {str(error)[:300]}",
+                mend="run it in Jupyter and see which cell stops",
+            ) from error
+        code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
+        # Everything before the wrapper is styles and scripts, most of the weight.
+        soup = BeautifulSoup(html[html.index(_CONTENT) :], "html.parser")
+        rendered = [
+            item for item in soup.select("div.jp-CodeCell") if item.select_one(".jp-InputArea") is not None
+        ]
+        rendered = [item for item in rendered if (item.select_one("pre") or item).get_text(strip=True)]
+        if len(rendered) != len(code):
+            raise PublishError(
+                "the executed notebook has other cells than its file",
+                place=Place(self.name),
+                expected=f"{len(code)} code cells",
+                found=f"{len(rendered)} in mkdocs-jupyter's HTML",
+                mend="report this: hooks/notebook_pages.py reads another version of mkdocs-jupyter",
+            )
+        return {cell.number: _output(item) for cell, item in zip(code, rendered, strict=True)}
+
+    def fill(self, html: str, outputs: Mapping[int, str]) -> str:
+        """The page's HTML with each output in its place."""
+        return _OUTPUT.sub(lambda match: outputs.get(int(match[1]), ""), html)
+
+    def _raised(self, error: Exception) -> PublishError:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
+        failed = max(
+            (cell for cell in code if cell.source.strip() in text),
+            key=lambda cell: len(cell.source),
+            default=None,
+        )
+        lines = re.findall(r"Cell In\[\d+\], line (\d+)", text)
+        name, value = getattr(error, "ename", ""), getattr(error, "evalue", "")
+        return PublishError(
+            "a cell raised an exception",
+            place=Place(self.name, int(lines[0]) if lines else None, failed.number if failed else None),
+            expected="every cell to run on today's data",
+            found=f"{name}: {value}" if name else text.strip().splitlines()[-1],
+            mend="mend the cell, or the data that it reads",
+        )
+
+
+_OUTPUT = re.compile(r'<div data-cell-output="(\d+)"></div>')
+
+
+def _join(cells: tuple[Cell, ...]) -> tuple[str, tuple[tuple[int, Cell], ...]]:
+    """One Markdown source, and the line on which each cell's own source begins."""
+    lines: list[str] = []
+    starts: list[tuple[int, Cell]] = []
+    for cell in cells:
+        if not cell.source.strip():
+            continue
+        if cell.kind == "markdown":
+            starts.append((len(lines) + 1, cell))
+            lines += [*cell.source.split("\n"), ""]
+        elif cell.kind == "code":
+            if _HIDDEN not in cell.tags:
+                fence = "`" * max(
+                    3, 1 + max((len(ticks) for ticks in re.findall("`+", cell.source)), default=0)
+                )
+                lines.append(f"{fence}python")
+                starts.append((len(lines) + 1, cell))
+                lines += [*cell.source.rstrip().split("\n"), fence, ""]
+            lines += [f'<div data-cell-output="{cell.number}"></div>', ""]
+    return "\n".join(lines), tuple(starts)
+
+
+def _output(cell: Tag) -> str:
+    """What the cell printed, without anything that a page may not have."""
+    parts = []
+    for item in cell.select(".jp-OutputArea-output"):
+        for blocked in item.select(_BLOCKED):
+            blocked.decompose()
+        for table in item.select("table.dataframe"):
+            table.attrs.pop("border", None)
+        for row in item.select("tr[style]"):
+            row.attrs.pop("style", None)
+        inner = item.decode_contents().strip()
+        if inner:
+            parts.append(inner)
+    return f'<div class="cell-output">{"".join(parts)}</div>' if parts else ""

@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE_DATA = Path(os.environ.get("SITE_DATA") or ROOT / "site_data")
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 FLAGS = [
     "--no-sandbox",

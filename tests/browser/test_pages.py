@@ -51,8 +51,9 @@ def charts(page: Page) -> list[str]:
     """Names of the charts on a page whose drawing can be seen."""
     return page.locator("figure.chart").evaluate_all(
         """figures => figures.filter(figure => {
-             const box = figure.querySelector('svg')?.getBoundingClientRect();
-             return box && box.width > 200 && box.height > 80;
+             const seen = [...figure.querySelectorAll('svg')].map(svg => svg.getBoundingClientRect())
+               .filter(box => box.width > 200 && box.height > 80);
+             return seen.length === 1;
            }).map(figure => figure.dataset.chart)"""
     )
 
@@ -85,7 +86,7 @@ CONTRAST = """texts => {
   const rgb = color => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
   const light = color => { const [r, g, b] = rgb(color).map(v => channel(v / 255)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
   const paper = light(getComputedStyle(document.body).backgroundColor);
-  return texts.filter(text => text.textContent.trim()).map(text => {
+  return texts.filter(text => text.textContent.trim() && text.checkVisibility()).map(text => {
     const ink = light(getComputedStyle(text).fill);
     return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
   });

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .conftest import ROOT, Site, Visit
+from .conftest import ROOT, SITE_DATA, Site, Visit
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +31,7 @@ def number_on(page: Page) -> tuple[Locator, Locator]:
 def expected_parts(number: Locator) -> list[str]:
     """What must be shown, read from the data itself and not from the program that publishes it."""
     run_id = number.get_attribute("data-run")
-    folder = ROOT / "site_data" / "runs" / str(run_id)
+    folder = SITE_DATA / "runs" / str(run_id)
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     definition = tomllib.loads((ROOT / "docs" / "quantities.toml").read_text(encoding="utf-8"))["quantity"][NUMBER]
     samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -1,8 +1,8 @@
 """Looking a number up: from an id to its value, interval, refusal and sources. Renders nothing.
 
 The book is opened on one store and one quantities.toml and remembers what it has computed. It answers for
-quantities, model facts (`model.NAME.FACT`), cited values (`cite.SOURCE.VALUE`) and, in formulas, facts of the
-run that the formula is about (`run.weights_bytes`).
+quantities, model facts (`model.NAME.FACT`), cited values (`cite.SOURCE.VALUE`), `tokenizer.NAME.entries` and, in
+formulas, facts of the run that the formula is about (`run.weights_bytes`).
 """
 
 from __future__ import annotations
@@ -71,9 +71,12 @@ class Reading:
 
     @property
     def half(self) -> float | None:
-        """Half-width of the interval, in `unit`; None where there is none."""
+        """Half-width of the interval, in `unit`; 0 where all processes agree, None where there is no interval."""
         interval = self.estimate.interval if self.estimate else None
-        return None if interval is None else (interval.high - interval.low) / 2
+        if interval is None:
+            return None
+        half = (interval.high - interval.low) / 2
+        return 0.0 if formatting.is_noise(half, interval.low + half) else half
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -113,8 +116,8 @@ class Reading:
         return formatting.number(self.estimate.value, self.unit, half=half, digits=digits, style=style)
 
     def interval_text(self, show: str | None = None) -> str | None:
-        """The interval's ends with their unit; None where there is no interval."""
-        if self.kind in ("range", "cited") or self.low is None or self.high is None:
+        """The interval's ends with their unit; None where there is no interval, or none that has a width."""
+        if self.kind in ("range", "cited") or self.low is None or self.high is None or not self.half:
             return None
         style = show or self.show
         return formatting.interval(self.low, self.high, self.unit, half=self.half, style=style)
@@ -174,6 +177,7 @@ class Book:
             yield from (f"model.{name}.{fact}" for fact in model_facts.facts(model))
         for name, source in self.store.cited.items():
             yield from (f"cite.{name}.{value['name']}" for value in source["values"])
+        yield from (f"tokenizer.{name}.entries" for name in self.store.tokenizers)
 
     def run(self, alias: str) -> Run:
         """The newest complete run that the alias stands for."""
@@ -248,6 +252,8 @@ class Book:
             return self._model_fact(id_)
         if first == "cite":
             return self._cited(id_)
+        if first == "tokenizer":
+            return self._tokenizer_fact(id_)
         definition = self.definitions.quantities.get(id_)
         if definition is None:
             raise PublishError(
@@ -446,6 +452,30 @@ class Book:
         if isinstance(found.value, str):
             return replace(described, word=found.value)
         return replace(described, estimate=Estimate(found.value))
+
+    def _tokenizer_fact(self, id_: str) -> Reading:
+        name, _, fact = id_.removeprefix("tokenizer.").rpartition(".")
+        record = self.store.tokenizers.get(name)
+        if record is None or fact != "entries":
+            known = [f"tokenizer.{name}.entries" for name in self.store.tokenizers]
+            raise PublishError(
+                f"there is no tokenizer fact `{id_}`",
+                expected=", ".join(known),
+                found=id_,
+                nearest=nearest(id_, known),
+                mend="mend the name",
+            )
+        return Reading(
+            id=id_,
+            title=f"Vocabulary of the {record['title']}",
+            meaning=f"Entries in the vocabulary of the {record['title']}, added ones counted",
+            unit="1",
+            kind="published",
+            show="exact",
+            estimate=Estimate(record["entries"]),
+            origin=record["origin"],
+            place=record["origin"].get("place"),
+        )
 
     def _run_fact(self, name: str, alias: str) -> float:
         run = self.run(alias)

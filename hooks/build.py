@@ -75,7 +75,7 @@ class Build:
     @property
     def errors(self) -> tuple[PublishError, ...]:
         """All that must not be published, page by page in the order of lines; damaged runs last."""
-        found = [error for page in self.pages.values() for error in sorted(page.errors, key=_line)]
+        found = [error for page in self.pages.values() for error in page.sorted_errors]
         return (*found, *self.site.book.store.incomplete)
 
     @property
@@ -161,8 +161,3 @@ def _texts(published: Mapping[str, Any]) -> dict[str, str]:
         for page in published.get("pages", {}).values()
         for number in page["quantities"]
     }
-
-
-def _line(error: PublishError) -> int:
-    place = error.report.used_at or error.report.place
-    return (place.line or 0) if place else 0

@@ -173,7 +173,7 @@ def _compare(prefill: Mapping[int, Reading], decode: Mapping[int, Reading]) -> s
     ratio = through(lambda values: values["d"] / values["p"], {"p": first.estimate, "d": second.estimate})
     interval = ratio.interval
     half = (interval.high - interval.low) / 2 if interval else None
-    times = formatting.number(ratio.value, "1", half=half, digits=None if half else 2)
+    times = formatting.number(ratio.value, "1", half=half, digits=None if interval else 2)
     return (
         f"At {length:,} tokens a decoded token takes {second.text()} and a prefilled one {first.text()}: "
         f"{times} times as long."
@@ -240,6 +240,13 @@ def _where(points: Sequence[Point]) -> str:
     return f"{run.record['model']['name']} ({run.weights}), {run.machine}, {run.date}."
 
 
+_AXES = {
+    ("prefill", "decode"): "Tokens in the prompt (prefill) or in the cache (decode)",
+    ("prefill",): "Tokens in the prompt",
+    ("decode",): "Tokens in the cache",
+}
+
+
 def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
     """Lines with points and interval bars, labelled at their last points."""
     drawn = [point for point in points if point[2].value is not None]
@@ -263,7 +270,7 @@ def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
         for series, tokens, reading in drawn
         if reading.value is not None
     ]
-    names = list(dict.fromkeys(series for series, _, _ in points))
+    names = list(dict.fromkeys(series for series, _, _ in drawn))
     ticks = sorted({row["tokens"] for row in rows})
     if narrow:
         ticks = [tick for index, tick in enumerate(ticks) if index in (0, len(ticks) // 2, len(ticks) - 1)]

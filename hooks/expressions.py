@@ -44,6 +44,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "abs": ab
 _NODES = (ast.Expr, ast.Name, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.Call, ast.Constant)
 _GRAMMAR = "ids, numbers, + - * / ( ), < <= > >= == !=, and, or, not, min(…), max(…), abs(…)"
 
+_MEND = "write it with these; docs/reference/authoring.md has examples"
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -79,7 +81,12 @@ class Expression:
                 f"`{self.source}` cannot be computed", expected=_GRAMMAR, found=str(error)
             ) from error
         if not isinstance(result, (bool, int, float)):
-            raise PublishError(f"`{self.source}` is neither a number nor a condition", found=repr(result))
+            raise PublishError(
+                f"`{self.source}` is neither a number nor a condition",
+                expected=_GRAMMAR,
+                found=repr(result),
+                mend=_MEND,
+            )
         return result
 
 
@@ -109,14 +116,17 @@ def parse(source: str) -> Expression:
         body = ast.parse(plain, mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise PublishError(
-            f"`{source}` is not an expression", expected=_GRAMMAR, found=str(error).partition(" (")[0]
+            f"`{source}` is not an expression",
+            expected=_GRAMMAR,
+            found=str(error).partition(" (")[0],
+            mend=_MEND,
         ) from error
     _check(body, source, {f"v{index}" for index in range(len(ids))})
     return Expression(source, tuple(ids), ast.Expr(body))
 
 
 def _check(body: ast.AST, source: str, names: set[str]) -> None:
-    operators = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+    known = (*_NODES, *_OPERATORS, ast.boolop, ast.expr_context)
     for node in ast.walk(body):
         if isinstance(node, ast.Name) and node.id not in names | set(_FUNCTIONS):
             raise PublishError(
@@ -126,16 +136,16 @@ def _check(body: ast.AST, source: str, names: set[str]) -> None:
                 mend="write the quantity's full id; docs/quantities.toml lists them",
             )
         if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
-            raise PublishError(f"`{source}` calls something that is no function", expected=_GRAMMAR)
+            raise PublishError(
+                f"`{source}` calls something that is no function", expected=_GRAMMAR, mend=_MEND
+            )
         number = not isinstance(node, ast.Constant) or type(node.value) in (int, float)
-        known = isinstance(node, _NODES) or (
-            isinstance(node, operators) and (type(node) in _OPERATORS or not isinstance(node, ast.operator))
-        )
-        if not (known and number):
+        if not (isinstance(node, known) and number):
             raise PublishError(
                 f"`{source}` uses something that expressions do not have",
                 expected=_GRAMMAR,
                 found=ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__,
+                mend=_MEND,
             )
 
 

@@ -182,7 +182,7 @@ class _Finisher(Postprocessor):
         if conversion.resolver:
             conversion.resolver.refuse_leftovers(text)
         if conversion.extension.page is None and conversion.page.errors:
-            raise PublishErrors(conversion.page.errors)
+            raise PublishErrors(conversion.page.sorted_errors)
         return text
 
 

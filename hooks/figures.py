@@ -10,10 +10,10 @@ import csv
 import hashlib
 import io
 import posixpath
-from html import escape
 
 from hooks import svg
 from hooks.charts import Chart
+from hooks.markup import escaped
 
 WIDE = (680, 340)
 NARROW = (340, 280)
@@ -49,21 +49,21 @@ def figure(chart: Chart, uri: str, alias: str | None = None, *, download: bool =
         for narrow, size in ((False, WIDE), (True, NARROW))
     )
     link = posixpath.relpath(csv_path(chart, alias), posixpath.dirname(uri) or ".")
-    link = f'<p><a href="{escape(link)}" download>Download as CSV</a></p>' if download else ""
+    link = f'<p><a href="{escaped(link)}" download>Download as CSV</a></p>' if download else ""
     return (
-        f'<figure class="chart" id="chart-{escape(chart.name)}" data-chart="{escape(chart.name)}">'
+        f'<figure class="chart" id="chart-{escaped(chart.name)}" data-chart="{escaped(chart.name)}">'
         f'<div class="chart-picture" data-search-exclude>{pictures}</div>'
-        f"<figcaption><strong>{escape(chart.title)}.</strong> {escape(chart.finding)} "
-        f'<span class="chart-note">{escape(chart.note)}</span></figcaption>'
+        f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
+        f'<span class="chart-note">{escaped(chart.note)}</span></figcaption>'
         f'<details class="chart-data" data-search-exclude><summary>Data of this chart</summary>{_table(chart)}'
         f"{link}</details></figure>"
     )
 
 
 def _table(chart: Chart) -> str:
-    head = "".join(f'<th scope="col">{escape(column.heading)}</th>' for column in chart.columns)
+    head = "".join(f'<th scope="col">{escaped(column.heading)}</th>' for column in chart.columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in chart.shown
+        "<tr>" + "".join(f"<td>{escaped(text)}</td>" for text in row) + "</tr>" for row in chart.shown
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

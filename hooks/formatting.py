@@ -87,7 +87,7 @@ def interval(
     finest = max(abs(low), abs(high))
     scale, symbol = _scale(finest, unit, half, digits, style)
     place = _last_place(finest, half, digits, style)
-    if half and half > _NOISE * finest:
+    if half and not is_noise(half, finest):
         place = _exponent(half) - 1
     return _join(f"{_digits(low, scale, place)} to {_digits(high, scale, place)}", symbol)
 
@@ -116,6 +116,11 @@ def scale(value: float, unit: str) -> tuple[float, str]:
     return float(size), symbol
 
 
+def is_noise(half: float, value: float) -> bool:
+    """Whether a half-width is no more than the rounding of floats."""
+    return half <= _NOISE * abs(value)
+
+
 def _join(digits: str, symbol: str) -> str:
     return f"{digits}{SPACE}{symbol}" if symbol else digits
 
@@ -124,13 +129,19 @@ def _last_place(value: float, half: float | None, digits: int | None, style: str
     """Exponent of ten of the last digit shown."""
     leading = _exponent(value)
     if digits is not None:
-        return leading - digits + 1
-    if half and half > _NOISE * abs(value):
+        return _place_of(value, leading, digits)
+    if half and not is_noise(half, value):
         # A half-width of 1.2 keeps a second digit: rounding to whole ones would eat much of it.
         return min(_exponent(half / 2), leading)
     if style == "exact" and float(value).is_integer():
         return 0
-    return leading - DIGITS + 1
+    return _place_of(value, leading, DIGITS)
+
+
+def _place_of(value: float, leading: int, digits: int) -> int:
+    place = leading - digits + 1
+    # 0.9996 rounds to 1.00, which has a digit more before the last one.
+    return place + (_exponent(float(_round(value, place))) > leading)
 
 
 def _exponent(value: float) -> int:

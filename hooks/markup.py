@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 from xml.etree.ElementTree import Element
 
 from markdown.util import AMP_SUBSTITUTE
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+_BRACES = re.compile(r"\{\{|\}\}")
+"""Double braces in data; printed as they are they would look like a placeholder that nobody resolved."""
 
 
 def inert(text: str) -> str:
@@ -16,7 +20,13 @@ def inert(text: str) -> str:
     Its serialiser leaves what looks like an entity alone, so each ampersand is escaped here already; and
     control characters could be taken for its own marks.
     """
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).replace("&", f"{AMP_SUBSTITUTE}amp;")
+    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).replace("&", f"{AMP_SUBSTITUTE}amp;")
+    return _BRACES.sub(lambda match: f"{AMP_SUBSTITUTE}#{ord(match[0][0])};" * 2, text)
+
+
+def escaped(text: str) -> str:
+    """Text for HTML that we print ourselves, in elements and attributes."""
+    return _BRACES.sub(lambda match: f"&#{ord(match[0][0])};" * 2, html.escape(text))
 
 
 def element(tag: str, attributes: dict[str, str | None] | None = None, *content: str | Element) -> Element:

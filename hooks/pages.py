@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hooks import placeholders
@@ -62,6 +63,7 @@ class PageState:
     anchors: set[str] = field(default_factory=set)
     popovers: int = 0
     locate: Callable[[int], Place] | None = None
+    _expected: Counter[str] = field(default_factory=Counter)
     _lines: dict[str, list[int]] | None = None
     _met: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -70,6 +72,12 @@ class PageState:
         self.source, self.first_line = source, first_line
         self._lines = None
         self._met.clear()
+        self._expected.clear()
+
+    def expect(self, insides: Iterable[str]) -> None:
+        """Tell which placeholders the conversion found, so that look-alikes in code can be told from them."""
+        self._expected = Counter(map(_normal, insides))
+        self._lines = None
 
     def meet(self, inside: str) -> Place:
         """The place of the next placeholder with this text; called once for each, in document order."""
@@ -80,12 +88,19 @@ class PageState:
         return self._place(lines[index] if index < len(lines) else None)
 
     def broken(self) -> Place:
-        """The place of the first braces outside code that open or close no placeholder."""
+        """The place of the next braces outside code that open or close no placeholder."""
         lines = self._find().get("", [])
-        return self._place(lines[0] if lines else None)
+        index = min(self._met[""], len(lines) - 1)
+        self._met[""] += 1
+        return self._place(lines[index] if lines else None)
 
     def _place(self, line: int | None) -> Place:
         return self.locate(line) if self.locate and line else Place(self.file, line)
+
+    @property
+    def sorted_errors(self) -> list[PublishError]:
+        """What is wrong with the page, in the order of its lines; what has no line comes last."""
+        return sorted(self.errors, key=_position)
 
     def popover_id(self) -> str:
         """An id for the next popover of the page."""
@@ -112,9 +127,15 @@ class PageState:
                 self._lines[key].append(line)
                 if not _indented(self.source, match.start()):
                     sure[key].append(line)
-            # Indented text may be code or the inside of a list: believe it where nothing else is there.
-            self._lines.update(sure)
+            # Indented text is code, or the inside of a list: that is told by how many were found.
+            self._lines |= {key: lines for key, lines in sure.items() if len(lines) >= self._expected[key]}
         return self._lines
+
+
+def _position(error: PublishError) -> tuple[float, float]:
+    place = error.report.used_at or error.report.place
+    cell, line = (place.cell, place.line) if place else (None, None)
+    return cell or 0, math.inf if line is None else line
 
 
 def _indented(source: str, position: int) -> bool:

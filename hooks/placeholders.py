@@ -14,10 +14,10 @@ from hooks import expressions, formatting
 from hooks.errors import PublishError, nearest
 
 _STRING = r'"(?:\\.|[^"\\])*"'
-PATTERN = rf'\{{\{{((?:{_STRING}|[^"{{}}]|\}}(?!\}})|\{{(?!\{{))*?)\}}\}}'
-"""A whole placeholder; its one group is what stands between the braces."""
+PATTERN = rf'\{{\{{((?:{_STRING}|[^"{{}}\n]|\n(?![ \t]*\n)|\}}(?!\}})|\{{(?!\{{))*?)\}}\}}'
+"""A whole placeholder, which no empty line parts; its one group is what stands between the braces."""
 
-ESCAPED = r"\\(?:(\{\{)(?:([^{}\x02\x03\n]*)(\}\}))?|(\}\}))"
+ESCAPED = r"\\(?:(\{\{)(?:([^{}\x02\x03\n\\]*)(\}\}))?|(\}\}))"
 """A backslash before braces: the braces themselves are meant, and those that close them."""
 
 _OPTION = re.compile(r"\s+([a-z]+)=(\S+)\s*\Z")

@@ -27,7 +27,8 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
         ends = "; ".join(f"{part.title}: {part.text(style)}" for part in reading.parts)
         found.append(("Range", f"over {len(reading.parts)} cells, not an interval: {ends}"))
     elif reading.sources and not reading.refusal:
-        found.append(("Interval", "none: fewer than 3 processes"))
+        agree = reading.half is not None
+        found.append(("Interval", "none: all processes agree" if agree else "none: fewer than 3 processes"))
     if reading.runs:
         found += _measured(reading)
     if reading.formula:
@@ -45,9 +46,9 @@ def _measured(reading: Reading) -> Rows:
         more = f"; {refused} refused" if refused else ""
         processes = reading.processes or max(source.processes for source in reading.sources)
         found.append(("Measured", f"{processes} processes, {reading.samples} samples{more}"))
-    found.append(
-        ("Cell" if len(reading.sources) == 1 else "Cells", "; ".join(s.cell_words for s in reading.sources))
-    )
+    if reading.sources:
+        name = "Cell" if len(reading.sources) == 1 else "Cells"
+        found.append((name, "; ".join(source.cell_words for source in reading.sources)))
     for run in reading.runs:
         found += [
             ("Run", run.id),

@@ -275,8 +275,8 @@ class _Reader:
 
 
 _EXAMPLE = {str: '"text"', int: "a whole number", list: '["…", "…"]', dict: "{ … }"}
-_FOREIGN = {"model", "cite", "run"}
-"""First words of ids that come from elsewhere: model facts, cited values, the run's own facts."""
+_FOREIGN = {"model", "cite", "run", "tokenizer"}
+"""First words of ids that come from elsewhere: facts of models, runs and tokenizers, cited values."""
 
 
 def _check_names(quantities: Mapping[str, Definition]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
@@ -71,6 +70,7 @@ class Resolver:
 
     def run(self, root: Element) -> None:
         """Resolve every placeholder below `root`."""
+        self.page.expect(self.found)
         for item in root.iter():
             for value in item.attrib.values():
                 for match in _MARK.finditer(value):
@@ -87,7 +87,7 @@ class Resolver:
 
     def fill(self, html: str) -> str:
         """Put plain forms where a placeholder stands in an attribute of raw HTML."""
-        return _MARK_IN_HTML.sub(lambda match: escape(self._plain(int(match[1]))), html)
+        return _MARK_IN_HTML.sub(lambda match: markup.escaped(self._plain(int(match[1]))), html)
 
     def refuse_leftovers(self, html: str) -> None:
         """Note an error for all braces that are left in the finished HTML outside code."""

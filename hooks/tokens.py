@@ -8,7 +8,6 @@ cannot be shown, such tokens come as one piece with all their ids.
 from __future__ import annotations
 
 import hashlib
-import html as escaping
 import lzma
 import re
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from tokenizers import Tokenizer
 from wcwidth import iter_graphemes
 
 from hooks.errors import Place, PublishError, nearest
+from hooks.markup import escaped
 from hooks.store import Store
 
 DEFAULT = "qwen2.5"
@@ -45,7 +45,10 @@ def tokenize(text: str, store: Store, name: str = DEFAULT) -> tuple[Piece, ...]:
     for character in text:
         if character == "\0" or "\ud800" <= character <= "\udfff":
             raise PublishError(
-                f"a page cannot show U+{ord(character):04X}", expected="text", found=ascii(character)
+                f"a page cannot show U+{ord(character):04X}",
+                expected="text",
+                found=ascii(character),
+                mend="leave the character out",
             )
     tokenizer = load(store, name)
     encoding = tokenizer.encode(text, add_special_tokens=False)
@@ -66,8 +69,9 @@ def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:
 
 
 def _escape(text: str) -> str:
-    # A browser turns a carriage return into a line feed, unless it is written as a reference.
-    return re.sub("[\x01-\x08\x0b-\x1f\x7f]", lambda match: f"&#{ord(match[0])};", escaping.escape(text))
+    # A browser turns a carriage return into a line feed, and Python-Markdown keeps STX and ETX for itself,
+    # unless they are written as references.
+    return re.sub("[\r\x02\x03]", lambda match: f"&#{ord(match[0])};", escaped(text))
 
 
 def load(store: Store, name: str = DEFAULT) -> Tokenizer:

@@ -1,0 +1,73 @@
+"""What changed between two builds, as `python -m hooks.changes` prints it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hooks.build import Build, dump
+from hooks.changes import compare, main
+from hooks.extension import Site
+from tests.publish import fixture_data
+
+PAGE = (
+    "Decode takes {{ decode.seconds_per_token }}, longer. "
+    "{{ claim decode.seconds_per_token > prefill.seconds_per_token }}"
+)
+
+
+def publish(folder: Path, source: str = PAGE) -> dict[str, Any]:
+    import markdown
+
+    build = Build(Site.open(folder, fixture_data.ROOT / "docs/quantities.toml"), folder.parent / ".build")
+    build.extension.site = build.site
+    build.begin("notes/page.md", "docs/notes/page.md", source)
+    markdown.markdown(source, extensions=[build.extension])
+    build.end()
+    return json.loads(dump(build.published()))  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def old(site_data: Path) -> dict[str, Any]:
+    return publish(site_data)
+
+
+def test_nothing_changed(old: dict[str, Any]) -> None:
+    assert list(compare(old, old)) == []
+
+
+def test_a_changed_number_has_its_old_and_its_new_value(old: dict[str, Any], empty_data: Path) -> None:
+    times = lambda *cell: fixture_data.seconds_per_token(*cell) * (2 if cell[0] == "decode" else 1)  # noqa: E731
+    fixture_data.write_run(empty_data, "another", fixture_data.samples(times))
+    page, *lines = compare(old, publish(empty_data))
+    assert page == "notes/page.md"
+    assert len(lines) == 2
+    assert "decode.seconds_per_token: 355" in lines[0] and "→ 710" in lines[0]
+    assert "(run fixture-main → another)" in lines[0]
+
+
+def test_a_claim_that_no_longer_holds_has_both_values(old: dict[str, Any], empty_data: Path) -> None:
+    times = lambda *cell: 0.12 if cell[0] == "decode" else 0.18  # noqa: E731
+    fixture_data.write_run(empty_data, records=fixture_data.samples(times))
+    text = "\n".join(compare(old, publish(empty_data)))
+    assert "no longer true: “Decode takes 120" in text
+    assert "decode.seconds_per_token = 120" in text and "; before: 355" in text
+    assert "prefill.seconds_per_token = 180" in text and "; before: 26" in text
+
+
+def test_numbers_come_and_go(old: dict[str, Any], site_data: Path) -> None:
+    text = "\n".join(compare(old, publish(site_data, "{{ weights.bytes }}")))
+    assert "decode.seconds_per_token: 355" in text and "no longer on the page" in text
+    assert "weights.bytes: new on the page → 6.17" in text
+
+
+def test_the_command(old: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "old.json"
+    path.write_text(dump(old), encoding="utf-8")
+    assert main([str(path), str(path)]) == 0
+    assert capsys.readouterr().out == "Nothing that is published changed.\n"
+    assert main([str(path), str(tmp_path / "none.json")]) == 2
+    assert "`make site` writes site/published.json" in capsys.readouterr().err

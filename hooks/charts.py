@@ -6,6 +6,7 @@ lines directly, and comes with the table that it draws. `hooks.figures` puts it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -241,7 +242,7 @@ def _where(points: Sequence[Point]) -> str:
 
 
 _AXES = {
-    ("prefill", "decode"): "Tokens in the prompt (prefill) or in the cache (decode)",
+    ("prefill", "decode"): "Tokens in the prompt or in the cache",
     ("prefill",): "Tokens in the prompt",
     ("decode",): "Tokens in the cache",
 }
@@ -289,7 +290,7 @@ def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
         "value:Q",
         title=f"{symbol} per token",
         scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
-        axis=alt.Axis(tickCount=4, format="~r"),
+        axis=alt.Axis(values=_ticks(*domain), format="~r") if log else alt.Axis(tickCount=4, format="~r"),
     )
     color = alt.Color(
         "series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None
@@ -307,9 +308,7 @@ def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
         base.mark_point(filled=True, size=55, opacity=1).encode(
             y=y, shape=alt.Shape("series:N", legend=None)
         ),
-        alt.Chart(alt.Data(values=labels))
-        .mark_text(align="right", baseline="bottom", dy=-12, fontWeight="bold")
-        .encode(x=x, y=y, text="label:N", color=color),
+        _labels(labels, align="right", baseline="bottom", dy=-12).encode(x=x, y=y, color=color),
     )
 
 
@@ -344,12 +343,17 @@ def _shares(rows: Sequence[Row], narrow: bool) -> Any:
     )
     color = alt.Color("model:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None)
     base = alt.Chart(alt.Data(values=data)).encode(x=x, y=y, color=color)
-    labels = []
-    for index, name in enumerate(names):
-        line = [point for point in data if point["model"] == name and point["share"] <= highest]
-        # Labels are stepped down along the lines, so that they never meet.
-        place = line[(len(line) * (5 - index)) // 8]
-        labels.append(place)
+    # The last line has free space below it, the others above.
+    labels = [
+        {
+            **min(
+                (point for point in data if point["model"] == name),
+                key=lambda point: abs(point["share"] - share),
+            ),
+            "label": name.partition("-")[0] if narrow else name,
+        }
+        for name, share in zip(names, [*[0.15] * (len(names) - 1), 0.008], strict=True)
+    ]
     rule = alt.Chart(alt.Data(values=[{"share": 1, "label": "as large as the weights"}])).encode(y=y)
     return alt.layer(
         rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
@@ -358,10 +362,21 @@ def _shares(rows: Sequence[Row], narrow: bool) -> Any:
         base.transform_filter("datum.part == 'beyond'").mark_line(
             strokeWidth=1.5, strokeDash=[5, 4], clip=True
         ),
-        alt.Chart(alt.Data(values=labels))
-        .mark_text(align="left", baseline="top", dx=6, dy=4, fontWeight="bold")
-        .encode(x=x, y=y, text="model:N", color=color),
+        _labels(labels[:-1], align="right", baseline="bottom", dx=-6, dy=-4).encode(x=x, y=y, color=color),
+        _labels(labels[-1:], align="left", baseline="top", dx=6, dy=4).encode(x=x, y=y, color=color),
     )
+
+
+def _labels(rows: Sequence[Row], **place: Any) -> Any:
+    return alt.Chart(alt.Data(values=rows)).mark_text(fontWeight="bold", **place).encode(text="label:N")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of each decade between the ends of a logarithmic axis."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [
+        step * 10.0**decade for decade in decades for step in (1, 2, 5) if low <= step * 10.0**decade <= high
+    ]
 
 
 def _fact(book: Book, model: str, fact: str) -> float:

@@ -35,8 +35,8 @@ def csv_text(chart: Chart) -> str:
     return out.getvalue()
 
 
-def figure(chart: Chart, uri: str, alias: str | None = None, *, download: bool = True) -> str:
-    """The figure's HTML for the page at `uri`; with `download`, a link to the CSV that the build writes."""
+def figure(chart: Chart, uri: str, alias: str | None = None, *, link: str | None = None) -> str:
+    """The figure's HTML for the page at `uri`; `link` is where its CSV is, if not where the build writes it."""
     digest = hashlib.sha256(f"{uri} {chart.name} {alias}".encode()).hexdigest()[:8]
     pictures = "".join(
         svg.render(
@@ -48,15 +48,14 @@ def figure(chart: Chart, uri: str, alias: str | None = None, *, download: bool =
         ).replace("<svg ", f'<svg data-size="{"narrow" if narrow else "wide"}" ', 1)
         for narrow, size in ((False, WIDE), (True, NARROW))
     )
-    link = posixpath.relpath(csv_path(chart, alias), posixpath.dirname(uri) or ".")
-    link = f'<p><a href="{escaped(link)}" download>Download as CSV</a></p>' if download else ""
+    link = link or posixpath.relpath(csv_path(chart, alias), posixpath.dirname(uri) or ".")
     return (
         f'<figure class="chart" id="chart-{escaped(chart.name)}" data-chart="{escaped(chart.name)}">'
         f'<div class="chart-picture" data-search-exclude>{pictures}</div>'
         f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
         f'<span class="chart-note">{escaped(chart.note)}</span></figcaption>'
         f'<details class="chart-data" data-search-exclude><summary>Data of this chart</summary>{_table(chart)}'
-        f"{link}</details></figure>"
+        f'<p><a href="{escaped(link)}" download="{escaped(chart.name)}.csv">Download as CSV</a></p></details></figure>'
     )
 
 

@@ -12,6 +12,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree.ElementTree import tostring
 
 import pandas as pd
@@ -21,7 +22,7 @@ from hooks.book import Book, Reading
 from hooks.extension import Site
 from hooks.pages import PageState
 
-__all__ = ["chart", "quantity", "run", "samples"]
+__all__ = ["chart", "picture", "quantity", "run", "samples"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,35 @@ def quantity(id_: str, alias: str | None = None) -> Quantity:
 def chart(name: str, alias: str | None = None) -> Figure:
     """A chart by name. Prefer a chart placeholder in a Markdown cell: it also publishes the CSV."""
     made = charts.build(name, _book(), alias)
-    return Figure(name, figures.figure(made, "", alias, download=False))
+    return Figure(name, figures.figure(made, "", alias, link=_csv_inside(made)))
+
+
+def picture(drawing: Any, *, name: str, title: str, finding: str, table: pd.DataFrame) -> Figure:
+    """A notebook's own Altair chart as a figure like all others, with the table that it draws inside.
+
+    `finding` says in a sentence what the chart shows. Column names are the headings, and carry the units.
+    """
+    columns = tuple(charts.Column(str(column), str(column)) for column in table.columns)
+    rows = tuple(
+        dict(zip(map(str, table.columns), row, strict=True)) for row in table.itertuples(index=False)
+    )
+    made = charts.Chart(
+        name=name,
+        title=title,
+        finding=finding,
+        note="",
+        columns=columns,
+        rows=rows,
+        shown=tuple(tuple(map(str, row.values())) for row in rows),
+        readings=(),
+        draw=lambda narrow: drawing,
+    )
+    return Figure(name, figures.figure(made, "", link=_csv_inside(made)))
+
+
+def _csv_inside(made: charts.Chart) -> str:
+    """The chart's CSV as an address that holds it: a cell cannot write files into the site."""
+    return f"data:text/csv;charset=utf-8,{quote(figures.csv_text(made))}"
 
 
 def _book() -> Book:

@@ -107,9 +107,8 @@ class Notebook:
         code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
         # Everything before the wrapper is styles and scripts, most of the weight.
         soup = BeautifulSoup(html[html.index(_CONTENT) :], "html.parser")
-        rendered = [
-            item for item in soup.select("div.jp-CodeCell") if item.select_one(".jp-InputArea") is not None
-        ]
+        # Its template wraps each code cell in another of the same class.
+        rendered = [item for item in soup.select("div.jp-CodeCell") if not item.select("div.jp-CodeCell")]
         rendered = [item for item in rendered if (item.select_one("pre") or item).get_text(strip=True)]
         if len(rendered) != len(code):
             raise PublishError(

@@ -47,6 +47,8 @@ def config() -> dict[str, Any]:
             "domainOpacity": 0.5,
             "tickOpacity": 0.5,
         },
+        "range": {"category": list(SERIES)},
+        "legend": {**text, "labelFontSize": _FONT_PX, "symbolOpacity": 1},
         "text": {"color": "currentColor", "fontSize": _FONT_PX},
         "rule": {"color": "currentColor"},
     }
@@ -76,12 +78,19 @@ def _convert(spec: str) -> str:
     return svg
 
 
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+
+
+def _shorter(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+
+
 def _tidy(svg: str, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     # One label for the whole picture; Vega's own labels of axes and marks would be read one by one.
     svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"', "", svg)
-    svg = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
+    svg = re.sub(r'="[^"]*"', lambda match: _LONG.sub(_shorter, match[0]), svg)
     svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{name}-{match[1]}"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{name}-{match[1]})", svg)
     head = f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'

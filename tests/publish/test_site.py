@@ -1,0 +1,373 @@
+"""Real builds: `mkdocs build --strict` in a folder of its own, on fixture data, with the repository's configuration.
+
+Builds take seconds, so the tests share them: one good site, the same site elsewhere, and one site for each way
+to go wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hooks.formatting import SPACE
+from tests.publish import fixture_data
+from tests.publish.fixture_data import ROOT
+
+INDEX = """---
+title: Decode takes {{ decode.seconds_per_token }}
+description: And prefill {{ prefill.seconds_per_token }}
+---
+
+# {{ tokens "Spliced inference" }} {#top}
+
+Decode takes longer, {{ decode.seconds_per_token }}. {{ claim decode.seconds_per_token > prefill.seconds_per_token }}
+
+Energy is more, too. {{ claim energy.decode_over_prefill > 1 }}
+
+## It takes {{ time.decode_over_prefill }} times as long {#ratio}
+
+{{ chart time-per-token }}
+
+[The note](notes/note.ipynb#the-note)
+
+{{ measured-in }}
+"""
+
+NOTE_TEXT = [
+    "# The note {#the-note}\n\nDecode takes {{ decode.seconds_per_token }}, that is long. "
+    "{{ claim time.decode_over_prefill > 2 }}\n",
+    "## Samples {#samples}\n\n{{ chart decode-by-depth }}\n\n[Home](../index.md#ratio)\n",
+]
+NOTE_CODE = [
+    "from hooks.notebook import chart, quantity, run, samples\n\n"
+    "table = samples()\ntable[~table.warm_up].groupby('experiment').duration_s.median().to_frame()",
+    "quantity('decode.seconds_per_token')",
+    "print(f'{quantity(\"prefill.seconds_per_token\").value * 500:.3f} s <b>')",
+    "chart('time-per-token')",
+]
+
+
+def notebook(cells: list[tuple[str, str]]) -> str:
+    data: dict[str, Any] = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [],
+    }
+    for number, (kind, source) in enumerate(cells):
+        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source}
+        if kind == "code":
+            cell |= {"execution_count": None, "outputs": []}
+        data["cells"].append(cell)
+    return json.dumps(data)
+
+
+def good_cells() -> list[tuple[str, str]]:
+    return [("markdown", NOTE_TEXT[0]), *(("code", code) for code in NOTE_CODE[:3]), ("markdown", NOTE_TEXT[1]),
+            ("code", NOTE_CODE[3])]  # fmt: skip
+
+
+@dataclass
+class Project:
+    """A small copy of the repository: its hooks, its configuration with another nav, fixture data, own pages."""
+
+    folder: Path
+    output: str = ""
+    code: int | None = None
+
+    @classmethod
+    def make(cls, folder: Path) -> Project:
+        folder.mkdir(parents=True)
+        shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("docs/quantities.toml", "docs/assets", "docs/.overrides"):
+            source, target = ROOT / part, folder / part
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target)
+            elif source.is_file():
+                shutil.copy(source, target)
+        fixture_data.site_data(folder / "site_data")
+        fixture_data.write_run(folder / "site_data")
+        fixture_data.small_run(folder / "site_data")
+        config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        nav = "nav:\n  - Home: index.md\n  - Note: notes/note.ipynb\n"
+        config, count = re.subn(r"^nav:\n(?:[ \t]+.*\n|\n(?=[ \t]))+", nav, config, flags=re.MULTILINE)
+        assert count == 1, "mkdocs.yml has one nav"
+        (folder / "mkdocs.yml").write_text(config, encoding="utf-8")
+        project = cls(folder)
+        project.write("docs/index.md", INDEX)
+        project.write("docs/notes/note.ipynb", notebook(good_cells()))
+        return project
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def build(self) -> Project:
+        environment = os.environ | {"SOURCE_DATE_EPOCH": "1767322800", "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--strict"],
+            cwd=self.folder,
+            env={
+                name: value for name, value in environment.items() if name not in ("SITE_DATA", "PYTHONPATH")
+            },
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+        self.code, self.output = done.returncode, done.stdout + done.stderr
+        return self
+
+    def read(self, name: str) -> str:
+        return (self.folder / "site" / name).read_text(encoding="utf-8")
+
+    def files(self) -> dict[str, bytes]:
+        site = self.folder / "site"
+        return {
+            str(path.relative_to(site)): path.read_bytes()
+            for path in sorted(site.rglob("*"))
+            if path.is_file()
+        }
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project.make(tmp_path_factory.mktemp("good") / "project").build()
+    assert project.code == 0, project.output
+    return project
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory, good: Project) -> Project:
+    """The same project in another folder."""
+    project = Project.make(tmp_path_factory.mktemp("again") / "elsewhere").build()
+    assert project.code == 0, project.output
+    return project
+
+
+@pytest.fixture(scope="module")
+def changed(again: Project, good: Project) -> Iterator[tuple[dict[str, bytes], Project]]:
+    """What `again` had, and the project after its decode times were halved and it was built anew."""
+    before = again.files()
+    half = lambda *cell: fixture_data.seconds_per_token(*cell) / (2 if cell[0] == "decode" else 1)  # noqa: E731
+    fixture_data.write_run(again.folder / "site_data", records=fixture_data.samples(half))
+    yield before, again.build()
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A built site whose data then changed for the worse, and whose pages have mistakes of every kind."""
+    project = Project.make(tmp_path_factory.mktemp("broken") / "project")
+    project.write(
+        "docs/index.md",
+        "Decode takes longer. {{ claim decode.seconds_per_token > prefill.seconds_per_token }}\n",
+    )
+    project.write(
+        "docs/notes/note.ipynb", notebook([("markdown", "# Note\n\n{{ decode.seconds_per_token }}")])
+    )
+    assert project.build().code == 0, project.output
+    slow = lambda *cell: 0.12 if cell[0] == "decode" else 0.18  # noqa: E731
+    records = [record for record in fixture_data.samples(slow) if record["prompt_tokens"] != 64]
+    fixture_data.write_run(project.folder / "site_data", records=records, samples=len(fixture_data.samples()))
+    project.write("docs/other.md", "# Other\n\nText.\n\nAt 64: {{ prefill.seconds_per_token.at_64 }}.\n")
+    project.write(
+        "docs/front.md", '---\ntitle: "{{ nothing.here }}"\n---\n\n# Front\n\n{{ decode.second_per_token }}\n'
+    )
+    cells = [
+        ("markdown", "# Note\n\nText.\n\n{{ no.such_number }}"),
+        ("code", "x = 1"),
+        ("code", "y = 2\nraise ValueError(f'stopped at {x}')"),
+    ]
+    project.write("docs/notes/note.ipynb", notebook(cells))
+    return project.build()
+
+
+class Page(HTMLParser):
+    """The addresses that a page asks for by itself, and what its numbers say."""
+
+    ASKING = {
+        ("script", "src"),
+        ("link", "href"),
+        ("img", "src"),
+        ("iframe", "src"),
+        ("source", "src"),
+        ("use", "href"),
+    }
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.numbers: dict[str, str] = {}
+        self.tokens: list[tuple[str, str]] = []
+        self._open: tuple[str, str] | None = None
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.asked += [value for name, value in attrs if (tag, name) in self.ASKING and value]
+        classes = (values.get("class") or "").split()
+        if "quantity" in classes:
+            self._open = ("quantity", values["data-quantity"] or "")
+        elif "token" in classes:
+            self._open = ("token", values["data-token-id"] or "")
+        else:
+            self._open = None
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            kind, name = self._open
+            if kind == "token":
+                self.tokens.append((name, data))
+            else:
+                self.numbers.setdefault(name, data)
+            self._open = None
+
+
+def test_the_headline_is_three_tokens(good: Project) -> None:
+    page = Page(good.read("index.html"))
+    assert page.tokens == [("6406", "Sp"), ("74630", "liced"), ("44378", " inference")]
+
+
+def test_numbers_are_on_every_page(good: Project) -> None:
+    assert Page(good.read("index.html")).numbers["decode.seconds_per_token"] == f"355{SPACE}ms"
+    assert Page(good.read("notes/note.html")).numbers["decode.seconds_per_token"] == f"355{SPACE}ms"
+    assert 'id="n-decode.seconds_per_token"' in good.read("notes/note.html")
+
+
+def test_titles_and_descriptions_are_plain_text(good: Project) -> None:
+    page = good.read("index.html")
+    assert f"<title>Decode takes 355{SPACE}ms - Spliced Inference</title>" in page
+    assert f'<meta name="description" content="And prefill 26.0{SPACE}ms"' in page
+    assert "<title>The note - Spliced Inference</title>" in good.read("notes/note.html")
+
+
+def test_pages_ask_no_other_host(good: Project) -> None:
+    for name in ("index.html", "notes/note.html", "404.html"):
+        asked = Page(good.read(name)).asked
+        assert asked and not [url for url in asked if re.match(r"(https?:)?//", url)], name
+
+
+def test_a_notebook_looks_like_the_other_pages(good: Project) -> None:
+    page = good.read("notes/note.html")
+    assert len(page.encode()) < 150_000
+    assert "jp-" not in page and "mathjax" not in page.lower() and "mermaid" not in page.lower()
+    assert page.count("<script") == good.read("index.html").count("<script")
+    assert page.count('<div class="cell-output">') == 4
+    assert "13.000 s &lt;b&gt;" in page
+    assert '<table class="dataframe">' in page
+    assert page.count('<figure class="chart"') == 2
+    assert 'href="#samples"' in page, "its headings are in the table of contents"
+
+
+def test_generated_files(good: Project) -> None:
+    published = json.loads(good.read("published.json"))
+    numbers = {number["id"]: number for number in published["pages"]["index.md"]["quantities"]}
+    assert numbers["decode.seconds_per_token"]["value"] == pytest.approx(0.355)
+    assert numbers["decode.seconds_per_token"]["run"] == "fixture-main"
+    claims = published["pages"]["index.md"]["claims"]
+    assert [claim["held"] for claim in claims] == [True, None]
+    assert good.read("data/charts/time-per-token.csv").startswith("experiment,tokens,value_s,")
+    assert json.loads((good.folder / ".build/published.json").read_text()) == published
+    assert not (good.folder / "site/quantities.toml").exists()
+
+
+def test_claims_that_rest_on_a_refusal_are_listed(good: Project) -> None:
+    assert "docs/index.md: “Energy is more, too.” is not yet checked" in good.output
+
+
+def test_search_reads_the_text_and_not_the_popovers_or_pictures(good: Project) -> None:
+    index = good.read("search/search_index.json")
+    assert "Decode takes longer" in index
+    assert "fixture weights, never loaded" not in json.loads(index)["docs"][0]["text"]
+    assert "prediction interval over processes)" not in index
+
+
+def test_two_builds_are_the_same(
+    good: Project, again: Project, changed: tuple[dict[str, bytes], Project]
+) -> None:
+    first, second = good.files(), changed[0]
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_changed_durations_are_everywhere(changed: tuple[dict[str, bytes], Project], good: Project) -> None:
+    _, project = changed
+    assert project.code == 0, project.output
+    for name in ("index.html", "notes/note.html"):
+        assert Page(project.read(name)).numbers["decode.seconds_per_token"] == f"178{SPACE}ms"
+    assert f"355{SPACE}ms" not in project.read("notes/note.html"), "no old number in an output of a cell"
+    csv, old = project.read("data/charts/time-per-token.csv"), good.read("data/charts/time-per-token.csv")
+    assert "0.1775" in csv and "0.1775" not in old
+    assert re.findall(r"<svg.*?</svg>", project.read("index.html")) != re.findall(
+        r"<svg.*?</svg>", good.read("index.html")
+    )
+
+
+def test_every_broken_page_is_listed_at_once(broken: Project) -> None:
+    assert broken.code not in (0, None)
+    for expected in (
+        "docs/front.md:7: there is no quantity `decode.second_per_token`",
+        "docs/front.md: there is no quantity `nothing.here`",
+        "docs/notes/note.ipynb, cell 1, line 5: there is no quantity `no.such_number`",
+    ):
+        assert expected in broken.output
+
+
+def test_a_raising_cell_fails_the_build(broken: Project) -> None:
+    assert "docs/notes/note.ipynb, cell 3, line 2: a cell raised an exception" in broken.output
+    assert "found: ValueError: stopped at 1" in broken.output
+
+
+def test_a_lost_cell_fails_the_build_and_names_all(broken: Project) -> None:
+    assert "samples.jsonl: prefill.seconds_per_token.at_64 has no samples" in broken.output
+    assert "used at: docs/other.md:5" in broken.output
+    assert "expected: samples of prefill, prompt of 64 tokens" in broken.output
+    assert "samples are missing or were added; a run never changes" in broken.output
+
+
+def test_a_false_claim_fails_the_build_with_old_and_new_values(broken: Project) -> None:
+    assert "docs/index.md:1: the data contradict this sentence" in broken.output
+    assert "sentence: “Decode takes longer.”" in broken.output
+    assert f"value: decode.seconds_per_token = 120{SPACE}ms; last published: 355{SPACE}ms" in broken.output
+    assert f"value: prefill.seconds_per_token = 180{SPACE}ms; last published: 26.0{SPACE}ms" in broken.output
+
+
+def test_a_failed_build_leaves_what_it_would_have_published(broken: Project) -> None:
+    published = json.loads((broken.folder / ".build/published.json").read_text())
+    assert [claim["held"] for claim in published["pages"]["index.md"]["claims"]] == [False]
+    assert not (broken.folder / "site/index.html").exists()
+
+
+def test_no_site_data_at_all(tmp_path: Path) -> None:
+    project = Project.make(tmp_path / "project")
+    shutil.rmtree(project.folder / "site_data")
+    project.build()
+    assert project.code not in (0, None)
+    assert "there is no folder site_data/" in project.output and "`make measure`" in project.output
+
+
+def test_the_configuration_is_strict() -> None:
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor("!ENV", lambda loader, node: None)
+    config = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
+    assert config["strict"] is True
+    assert config["validation"]["links"]["anchors"] == "warn", "a warning fails a strict build"
+    (jupyter,) = (plugin["mkdocs-jupyter"] for plugin in config["plugins"] if isinstance(plugin, dict))
+    assert jupyter["allow_errors"] is False and jupyter["cache"] is False and jupyter["execute"] is True
+    assert config["theme"]["font"] is False

@@ -3,8 +3,8 @@
  * provenance popovers (tap, Escape, staying inside the window). Everything readable is in the HTML already; without
  * this file nothing is missing. No request, no eval, no inline script, so a strict Content-Security-Policy may stand.
  *
- * Material replaces the page's content without a full load; `document$` fires after the first load and after each such
- * replacement. Listeners therefore sit on `document` once, and only per-page set-up runs again.
+ * Material replaces the page's content without a full load, and `document$` fires after each such replacement.
+ * Listeners therefore sit on `document` once, and only per-page set-up runs again.
  */
 (() => {
   "use strict";
@@ -49,10 +49,8 @@
     });
   }
 
-  function setUpHeadline() {
+  function setUpHeadline(headline) {
     stopWriting();
-    const headline = document.querySelector(".headline");
-    if (!headline) return;
     /* The measured value as the build wrote it, e.g. "0.352 s". */
     const secondsPerToken = parseFloat(document.querySelector("[data-seconds-per-token]")?.dataset.secondsPerToken);
     const controls = document.querySelector(".headline-controls");
@@ -128,8 +126,20 @@
 
   // ---------------------------------------------------------------- each page
 
-  /* Material defines document$ before this file runs; without Material a plain page still gets its set-up. */
-  if (window.document$) window.document$.subscribe(setUpHeadline);
-  else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", setUpHeadline);
-  else setUpHeadline();
+  /* Once for the page as loaded, and again whenever Material replaces the content. From a file its document$ never
+     fires, so the first time does not wait for it. */
+  const begun = new WeakSet();
+
+  function begin() {
+    const headline = document.querySelector(".headline");
+    if (!headline) stopWriting();
+    else if (!begun.has(headline)) {
+      begun.add(headline);
+      setUpHeadline(headline);
+    }
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+  window.document$?.subscribe(begin);
 })();

@@ -33,6 +33,7 @@
   function write(headline, interval_s) {
     stopWriting();
     const tokens = [...headline.querySelectorAll(".token")];
+    headline.classList.remove("is-done");
     headline.classList.add("is-writing");
     tokens.forEach((token) => token.classList.remove("is-written", "is-last"));
     tokens.forEach((token, index) => {
@@ -42,7 +43,7 @@
         if (index === tokens.length - 1) {
           timers.push(setTimeout(() => {
             token.classList.remove("is-last");
-            headline.classList.remove("is-writing");
+            headline.classList.replace("is-writing", "is-done");
           }, interval_s * 1000));
         }
       }, (index + 1) * interval_s * 1000));

@@ -228,15 +228,16 @@ def _problem(path: Path, line: int | None, error: ValidationError) -> Problem:
     if error.context:
         error = best_match([error]) or error
     field = ".".join(str(part) for part in error.absolute_path)
-    found = repr(error.instance)
+    instance: Any = error.instance
+    found = repr(instance)
     rule: Any = error.validator_value
     schema: Any = error.schema
     match error.validator:
         case "required":
-            missing = [key for key in rule if key not in error.instance]
+            missing = [key for key in rule if key not in instance]
             return Problem(path, line, field, f"the field {missing[0]!r}", "none")
         case "additionalProperties":
-            extra = sorted(set(error.instance) - set(schema.get("properties", {})))
+            extra = sorted(set(instance) - set(schema.get("properties", {})))
             return Problem(path, line, field, "only the fields of schema.json", repr(extra[0]))
         case "type":
             kinds = rule

@@ -59,7 +59,9 @@ class NoMeter:
 def open_meter(device: torch.device) -> Meter:
     """The meter for what runs on `device`."""
     if device.type == "cuda":
-        from measure import nvml  # pynvml is looked for only where there is a GPU
+        from measure.nvml import (
+            open_meter as open_nvml_meter,
+        )  # pynvml is looked for only where there is a GPU
 
-        return nvml.open_meter(device)
+        return open_nvml_meter(device)
     return NoMeter("this run used the CPU, and nothing here meters a CPU's energy")

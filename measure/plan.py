@@ -19,8 +19,8 @@ STEADY_WITHIN = 0.10
 ITS_OWN_WARM_UP_S = 8.0
 """A window at least this long needs one warm-up only: it is hundreds of times longer than what warm-ups absorb."""
 
-LONG_WINDOW_S = 20.0
-"""A window longer than this is repeated `LONG_REPETITIONS` times in a process instead of the planned number."""
+LONG_WINDOW_S = 25.0
+"""A cell whose windows are longer than this is sampled `LONG_REPETITIONS` times in a process, not as planned."""
 
 LONG_REPETITIONS = 2
 
@@ -172,9 +172,9 @@ def steps_for(planned: PlannedCell, step_s: float, window_s: float) -> int:
     return max(planned.steps, math.ceil(window_s / step_s)) if step_s > 0 else planned.steps
 
 
-def repetitions_for(planned: PlannedCell, window_s: float) -> int:
-    """Repetitions of a cell in one process, fewer where one window takes long."""
-    if window_s > LONG_WINDOW_S:
+def repetitions_for(planned: PlannedCell, first_window_s: float | None) -> int:
+    """Repetitions of a cell in each process, fewer where the run's first window of it took long."""
+    if first_window_s is not None and first_window_s > LONG_WINDOW_S:
         return min(planned.repetitions, LONG_REPETITIONS)
     return planned.repetitions
 

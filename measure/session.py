@@ -87,8 +87,7 @@ class Session:
                 continue
             processes = self._processes_of(round_)
             taken = {s["repetition"] for s in _timed(samples) if s["process"] in processes}
-            planned_count = repetitions_for(planned, self._window_s(planned.cell) or 0.0)
-            missing = [i for i in range(planned_count) if i not in taken]
+            missing = [i for i in range(self._repetitions(planned)) if i not in taken]
             if missing:
                 wanted.append((planned, missing))
         return wanted
@@ -102,14 +101,13 @@ class Session:
             if taken >= count:
                 continue
             refusal = next((s["refusal"] for s in samples if s["refusal"]), None)
-            window_s = self._window_s(planned.cell) or 0.0
-            in_full = repetitions_for(planned, window_s)
+            in_full = self._repetitions(planned)
             if refusal:
                 reason = refusal["reason"]
-            elif taken == in_full * self._plan.rounds:
-                reason = f"one window takes {window_s:.0f} s: {in_full} samples in each process"
+            elif taken >= in_full * self._plan.rounds or self._plan.budget_s is None:
+                reason = f"one window takes {self._window_s(planned.cell):.0f} s: {in_full} samples in each process"
             else:
-                reason = f"the time allowed, {duration(self._plan.budget_s or 0)}, did not suffice"
+                reason = f"the time allowed, {duration(self._plan.budget_s)}, did not suffice"
             left_out.append(
                 {"cell": dict(vars(planned.cell)), "planned": count, "taken": taken, "reason": reason}
             )
@@ -142,8 +140,7 @@ class Session:
                 continue
             steps[planned.cell] = self._warm_up(process, planned, number, round_)
             if not self._is_refused(planned.cell):
-                count = repetitions_for(planned, self._window_s(planned.cell) or 0.0)
-                warm.append((planned, [i for i in missing if i < count]))
+                warm.append((planned, [i for i in missing if i < self._repetitions(planned)]))
         admitted = self._admit(warm, deadline - time.monotonic())
         for planned, repetition in interleaved(admitted, seed=self._plan.seed, process=number):
             late = time.monotonic() + (self._window_s(planned.cell) or 0.0) > deadline
@@ -293,6 +290,11 @@ class Session:
         assert self.record is not None
         return {p["process"] for p in self.record.run["processes"] if p["round"] == round_}
 
+    def _repetitions(self, planned: PlannedCell) -> int:
+        """Samples that each process takes of a cell, decided by the run's first window of it."""
+        first = next((s["duration_s"] for s in self._samples(planned.cell) if s["duration_s"]), None)
+        return repetitions_for(planned, first)
+
     def _window_s(self, cell: Cell) -> float | None:
         """Median length of the cell's latest windows, seconds; None before the first."""
         windows = [s["duration_s"] for s in self._samples(cell)[-3:] if s["duration_s"]]
@@ -334,11 +336,7 @@ class Session:
     def _show(self, round_: int, cell: Cell, *, warm_up: bool) -> None:
         assert self.record is not None
         done = sum(len(_timed(self._samples(p.cell))) for p in self._plan.cells)
-        counts = {
-            p.cell: repetitions_for(p, self._window_s(p.cell) or 0.0)
-            for p in self._plan.cells
-            if not self._is_refused(p.cell)
-        }
+        counts = {p.cell: self._repetitions(p) for p in self._plan.cells if not self._is_refused(p.cell)}
         expected = {c: self._expected_s(c) for c in counts}
         left_s: float | None = None
         if all(e is not None for e in expected.values()):

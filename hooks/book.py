@@ -7,130 +7,19 @@ formulas, facts of the run that the formula is about (`run.weights_bytes`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from hooks import expressions, formatting, model_facts
+from hooks import expressions, facts, model_facts
 from hooks.errors import Place, PublishError, nearest
 from hooks.estimates import Estimate, estimate, through
+from hooks.fields import FIELDS
 from hooks.quantities import CELL_KEYS, Alias, Definition, Definitions
-from hooks.store import Record, Refusal, Run, Sample, Store
+from hooks.readings import Reading, Source, Verdict, cell_words
+from hooks.store import Run, Sample, Store
 
-
-@dataclass(frozen=True)
-class Source:
-    """The samples behind a number: one cell of one run."""
-
-    run: Run
-    cell: Mapping[str, Any]
-    processes: int
-    samples: int
-    refused: int
-
-    @property
-    def cell_words(self) -> str:
-        """The cell in words, for people."""
-        return cell_words(self.cell)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A number as it stands today.
-
-    `kind` is measured, derived, computed, cited or range. `estimate` is None for a refusal and for a range.
-    `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the run
-    whose facts a formula took.
-    """
-
-    id: str
-    title: str
-    meaning: str
-    unit: str
-    kind: str
-    show: str = "si"
-    digits: int | None = None
-    estimate: Estimate | None = None
-    low: float | None = None
-    high: float | None = None
-    refusal: Refusal | None = None
-    sources: tuple[Source, ...] = ()
-    alias: Alias | None = None
-    formula: str | None = None
-    note: str | None = None
-    origin: Record | None = None
-    place: str | None = None
-    word: str | None = None
-    about: Run | None = None
-    parts: tuple[Reading, ...] = ()
-
-    @property
-    def value(self) -> float | None:
-        """The value, in `unit`; None for a refusal, a range and a word."""
-        return self.estimate.value if self.estimate else None
-
-    @property
-    def half(self) -> float | None:
-        """Half-width of the interval, in `unit`; 0 where all processes agree, None where there is no interval."""
-        interval = self.estimate.interval if self.estimate else None
-        if interval is None:
-            return None
-        half = (interval.high - interval.low) / 2
-        return 0.0 if formatting.is_noise(half, interval.low + half) else half
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs behind the number, each once."""
-        runs = [source.run for source in self.sources] + ([self.about] if self.about else [])
-        return tuple({run.id: run for run in runs}.values())
-
-    @property
-    def processes(self) -> int:
-        """Fresh processes behind the number."""
-        return self.estimate.processes if self.estimate else 0
-
-    @property
-    def samples(self) -> int:
-        """Samples behind the number."""
-        return sum(source.samples for source in self.sources)
-
-    def text(self, show: str | None = None, digits: int | None = None) -> str:
-        """The number with its unit in plain text; a refusal's reason where there is no number."""
-        if self.refusal:
-            return self.refusal.reason
-        if self.word is not None:
-            return self.word
-        style, digits = show or self.show, digits or (None if show else self.digits)
-        if self.kind == "range" or (self.kind == "cited" and self.high is not None):
-            assert self.low is not None and self.high is not None
-            halves = [part.half for part in self.parts if part.half]
-            half = max(halves) if halves else None
-            return formatting.span(self.low, self.high, self.unit, half=half, digits=digits, style=style)
-        assert self.estimate is not None
-        half = self.half
-        if self.kind == "measured" or self.sources:
-            if half is None and digits is None:
-                digits = 2  # too few processes for an interval: no more than a rough figure
-            elif half == 0 and float(self.estimate.value).is_integer() and style == "si":
-                half = None
-        return formatting.number(self.estimate.value, self.unit, half=half, digits=digits, style=style)
-
-    def interval_text(self, show: str | None = None) -> str | None:
-        """The interval's ends with their unit; None where there is no interval, or none that has a width."""
-        if self.kind in ("range", "cited") or self.low is None or self.high is None or not self.half:
-            return None
-        style = show or self.show
-        return formatting.interval(self.low, self.high, self.unit, half=self.half, style=style)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """An evaluated condition: its result, or the refusal that it rests on; and the numbers that it read."""
-
-    expression: str
-    result: float | bool | None
-    refusal: Refusal | None
-    readings: Mapping[str, Reading] = field(default_factory=dict)
+_RUN_FACTS = ("run.parameters", "run.weights_bytes", "run.bytes_per_element")
 
 
 class Book:
@@ -170,14 +59,10 @@ class Book:
             self._readings[id_, alias] = self._read(id_, alias)
         return self._readings[id_, alias]
 
-    def known(self) -> Iterable[str]:
+    def known(self) -> Iterator[str]:
         """Every id that `read` answers to."""
         yield from self.definitions.quantities
-        for name, model in self.store.models.items():
-            yield from (f"model.{name}.{fact}" for fact in model_facts.facts(model))
-        for name, source in self.store.cited.items():
-            yield from (f"cite.{name}.{value['name']}" for value in source["values"])
-        yield from (f"tokenizer.{name}.entries" for name in self.store.tokenizers)
+        yield from facts.known(self.store)
 
     def run(self, alias: str) -> Run:
         """The newest complete run that the alias stands for."""
@@ -237,7 +122,7 @@ class Book:
                 id=f"{experiment}.{field} at {by} {cell[by]}",
                 title=f"{experiment}, {words}",
                 meaning=f"{field} of {words}",
-                unit=_FIELD_UNITS[field],
+                unit=FIELDS[field].unit,
                 place=Place(str(run.folder / "samples.jsonl")),
                 measured=cell | {"field": field},
             )
@@ -247,13 +132,9 @@ class Book:
     # --- how they are found -------------------------------------------------------------------------
 
     def _read(self, id_: str, alias: str) -> Reading:
-        first = id_.partition(".")[0]
-        if first == "model":
-            return self._model_fact(id_)
-        if first == "cite":
-            return self._cited(id_)
-        if first == "tokenizer":
-            return self._tokenizer_fact(id_)
+        fact = facts.read(self.store, id_)
+        if fact is not None:
+            return fact
         definition = self.definitions.quantities.get(id_)
         if definition is None:
             raise PublishError(
@@ -277,8 +158,23 @@ class Book:
             return self._derived(definition, alias)
         if definition.range is not None:
             return self._range(definition, alias)
-        cited = self._cited(f"cite.{definition.cited}")
-        return replace(_described(definition, "cited", alias=None), **_cited_parts(cited))
+        return self._cited(definition)
+
+    def _cited(self, definition: Definition) -> Reading:
+        cited = facts.read(self.store, f"cite.{definition.cited}")
+        assert cited is not None
+        if cited.unit != definition.unit:
+            raise PublishError(
+                f"the unit of {definition.id} is not that of its source",
+                place=definition.place,
+                expected=f'unit = "{cited.unit}"',
+                found=f'unit = "{definition.unit}"',
+                mend="write the source's unit; a formula can convert",
+            )
+        names = ("estimate", "low", "high", "show", "digits", "origin", "place")
+        return replace(
+            _described(definition, "cited", alias=None), **{name: getattr(cited, name) for name in names}
+        )
 
     def _measured(self, definition: Definition, alias: str) -> Reading:
         assert definition.measured is not None
@@ -299,7 +195,7 @@ class Book:
             )
         values, refusals = [], []
         for sample in chosen:
-            value, refusal = _FIELDS[name](sample)
+            value, refusal = FIELDS[name].read(sample)
             if value is not None:
                 values.append((sample.round, value))
             else:
@@ -363,7 +259,9 @@ class Book:
                     Estimate(self._end(reading, None)) if not reading.estimate else reading.estimate
                 )
         kind = "derived" if sources else "computed"
-        described = _described(definition, kind, self.definitions.aliases[alias] if sources else None)
+        described = _described(
+            definition, kind, self.definitions.aliases[alias] if sources or about else None
+        )
         described = replace(
             described, sources=tuple(sources.values()), formula=definition.formula.source, about=about
         )
@@ -395,108 +293,14 @@ class Book:
         values = [self._end(part, None) for part in parts]
         return replace(described, low=min(values), high=max(values))
 
-    def _cited(self, id_: str) -> Reading:
-        words = id_.removeprefix("cite.")
-        for name, record in self.store.cited.items():
-            for value in record["values"]:
-                if words == f"{name}.{value['name']}":
-                    return Reading(
-                        id=id_,
-                        title=value["meaning"],
-                        meaning=value["meaning"],
-                        unit=value["unit"],
-                        kind="cited",
-                        show="exact",
-                        digits=_digits_as_cited(value["value"]),
-                        estimate=Estimate(value["value"]),
-                        low=value["value"] if "high" in value else None,
-                        high=value.get("high"),
-                        origin=record["origin"],
-                        place=value["place"],
-                    )
-        known = [name for name in self.known() if name.startswith("cite.")]
-        raise PublishError(
-            f"nothing is cited as `{words}`",
-            expected="SOURCE.VALUE with site_data/cited/SOURCE.json and a value of that name in it",
-            found=words,
-            nearest=nearest(id_, known),
-            mend="mend the name, or add the value and its place in the source to site_data/cited/",
-        )
-
-    def _model_fact(self, id_: str) -> Reading:
-        name, _, fact = id_.removeprefix("model.").rpartition(".")
-        model = self.store.models.get(name)
-        known = model_facts.facts(model) if model else {}
-        if model is None or fact not in known:
-            everything = [known_id for known_id in self.known() if known_id.startswith("model.")]
-            raise PublishError(
-                f"there is no model fact `{id_}`",
-                expected=f"a fact of {name}: {', '.join(known)}"
-                if model
-                else f"a model: {', '.join(self.store.models)}",
-                found=id_,
-                nearest=nearest(id_, everything),
-                mend="mend the name, or add the model to site_data/models/",
-            )
-        found = known[fact]
-        described = Reading(
-            id=id_,
-            title=f"{fact.replace('_', ' ')} of {model['title']}",
-            meaning=found.meaning,
-            unit="1" if found.unit == "text" else found.unit,
-            kind="computed" if found.computed else "published",
-            show="exact",
-            origin=model["origin"],
-            place=model["origin"].get("place"),
-        )
-        if isinstance(found.value, str):
-            return replace(described, word=found.value)
-        return replace(described, estimate=Estimate(found.value))
-
-    def _tokenizer_fact(self, id_: str) -> Reading:
-        name, _, fact = id_.removeprefix("tokenizer.").rpartition(".")
-        record = self.store.tokenizers.get(name)
-        if record is None or fact != "entries":
-            known = [f"tokenizer.{name}.entries" for name in self.store.tokenizers]
-            raise PublishError(
-                f"there is no tokenizer fact `{id_}`",
-                expected=", ".join(known),
-                found=id_,
-                nearest=nearest(id_, known),
-                mend="mend the name",
-            )
-        return Reading(
-            id=id_,
-            title=f"Vocabulary of the {record['title']}",
-            meaning=f"Entries in the vocabulary of the {record['title']}, added ones counted",
-            unit="1",
-            kind="published",
-            show="exact",
-            estimate=Estimate(record["entries"]),
-            origin=record["origin"],
-            place=record["origin"].get("place"),
-        )
-
     def _run_fact(self, name: str, alias: str) -> float:
-        run = self.run(alias)
-        facts = {
-            "run.parameters": run.record["model"]["parameters"],
-            "run.weights_bytes": run.record["model"]["weights_bytes"],
-            "run.bytes_per_element": model_facts.BYTES_OF[run.record["model"]["dtype"]],
-        }
+        model = self.run(alias).record["model"]
         if name.startswith("run.model."):
-            value = self._model_fact(f"model.{run.model}.{name.removeprefix('run.model.')}").value
+            value = self.read(f"model.{model['name']}.{name.removeprefix('run.model.')}").value
             if value is not None:
                 return value
-        if name not in facts:
-            raise PublishError(
-                f"a run has no fact `{name}`",
-                expected=f"{', '.join(facts)}, run.model.FACT",
-                found=name,
-                nearest=nearest(name, facts),
-                mend="write a known one",
-            )
-        return float(facts[name])
+        values = (model["parameters"], model["weights_bytes"], model_facts.BYTES_OF[model["dtype"]])
+        return float(dict(zip(_RUN_FACTS, values, strict=True))[name])
 
     def _split_end(self, name: str) -> tuple[str, str | None]:
         base, _, end = name.rpartition(".")
@@ -505,13 +309,12 @@ class Book:
     def _end(self, reading: Reading, end: str | None) -> float:
         if end is None:
             if reading.value is None or (reading.kind == "cited" and reading.high is not None):
+                word = reading.word is not None
                 raise PublishError(
-                    f"{reading.id} has no single value"
-                    if reading.word is None
-                    else f"{reading.id} is a word",
-                    expected=f"{reading.id}.low or {reading.id}.high" if reading.word is None else "a number",
+                    f"{reading.id} is a word" if word else f"{reading.id} has no single value",
+                    expected="a number" if word else f"{reading.id}.low or {reading.id}.high",
                     found=reading.text(),
-                    mend="compare an end of it",
+                    mend="compare a number" if word else "compare an end of it",
                 )
             return reading.value
         value = reading.low if end == "low" else reading.high
@@ -528,27 +331,29 @@ class Book:
         """Names that only the data can vouch for, checked whether or not a page uses them."""
         try:
             for name in definition.inputs:
-                if name.startswith("model."):
-                    self._model_fact(name)
-                elif name.startswith("cite."):
-                    self._cited(name)
+                facts.read(self.store, name)
+                if name.startswith("run."):
+                    self._check_run_fact(name)
             if definition.cited:
-                self._cited(f"cite.{definition.cited}")
+                self._cited(definition)
         except PublishError as error:
             raise error.at(definition.place) from error
 
-
-def cell_words(cell: Mapping[str, Any]) -> str:
-    """A cell, or part of one, in words: `decode, 500 tokens deep, batch 1, float32, eager`."""
-    words = [str(cell["experiment"])] if "experiment" in cell else []
-    if cell.get("prompt_tokens") is not None:
-        words.append(f"prompt of {cell['prompt_tokens']:,} tokens")
-    if cell.get("context_tokens") is not None:
-        words.append(f"{cell['context_tokens']:,} tokens deep")
-    if "batch" in cell:
-        words.append(f"batch {cell['batch']}")
-    words += [str(cell[key]) for key in ("dtype", "mode") if key in cell]
-    return ", ".join(words)
+    def _check_run_fact(self, name: str) -> None:
+        everything = next(iter(self.store.models.values()), {})
+        numbers = {
+            f"run.model.{fact}"
+            for fact, found in model_facts.facts(everything).items()
+            if found.unit != "text"
+        }
+        if name not in numbers | set(_RUN_FACTS):
+            raise PublishError(
+                f"a run has no fact `{name}`",
+                expected=f"{', '.join(_RUN_FACTS)}, run.model.FACT",
+                found=name,
+                nearest=nearest(name, numbers | set(_RUN_FACTS)),
+                mend="write a known one",
+            )
 
 
 def _matches(sample: Sample, where: Mapping[str, Any]) -> bool:
@@ -569,72 +374,6 @@ def _described(definition: Definition, kind: str, alias: Alias | None) -> Readin
     )
 
 
-def _cited_parts(cited: Reading) -> dict[str, Any]:
-    names = ("estimate", "low", "high", "show", "digits", "origin", "place")
-    return {name: getattr(cited, name) for name in names}
-
-
-def _digits_as_cited(value: float) -> int | None:
-    """Significant digits that the source printed; None for a whole number, which is shown whole."""
-    return None if float(value).is_integer() else len(repr(value).replace(".", "").lstrip("-0"))
-
-
 def _with_interval(reading: Reading) -> Reading:
     interval = reading.estimate.interval if reading.estimate else None
     return reading if interval is None else replace(reading, low=interval.low, high=interval.high)
-
-
-_Field = Callable[[Sample], tuple[float | None, Refusal | None]]
-
-
-def _timed(divide: Callable[[Sample], float]) -> _Field:
-    def read(sample: Sample) -> tuple[float | None, Refusal | None]:
-        if sample.refusal or sample.duration_s is None:
-            return None, sample.refusal
-        return sample.duration_s / divide(sample), None
-
-    return read
-
-
-def _energy(sample: Sample) -> tuple[float | None, Refusal | None]:
-    if sample.refusal or sample.energy_joules is None:
-        return None, sample.refusal or sample.energy_refusal
-    return sample.energy_joules / sample.tokens, None
-
-
-def _bytes(name: str, divide: Callable[[Sample], float]) -> _Field:
-    def read(sample: Sample) -> tuple[float | None, Refusal | None]:
-        value = getattr(sample, name)
-        if sample.refusal or value is None:
-            return None, sample.refusal
-        return value / divide(sample), None
-
-    return read
-
-
-def _one(sample: Sample) -> float:
-    return 1.0
-
-
-def _tokens(sample: Sample) -> float:
-    return sample.tokens
-
-
-def _cached_tokens(sample: Sample) -> float:
-    return sample.batch * (sample.context_tokens or sample.prompt_tokens or 1)
-
-
-_FIELDS: Mapping[str, _Field] = {
-    "duration_s": _timed(_one),
-    "seconds_per_token": _timed(_tokens),
-    "joules_per_token": _energy,
-    "kv_cache_bytes": _bytes("kv_cache_bytes", _one),
-    "kv_bytes_per_token": _bytes("kv_cache_bytes", _cached_tokens),
-    "peak_bytes": _bytes("peak_bytes", _one),
-}
-_FIELD_UNITS = {
-    "seconds_per_token": "s",
-    "joules_per_token": "J",
-    "kv_cache_bytes": "bytes",
-    "kv_bytes_per_token": "bytes",
-}

@@ -6,20 +6,16 @@ lines directly, and comes with the table that it draws. `hooks.figures` puts it 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
-from hooks import formatting
-from hooks.book import Book, Reading
+from hooks import drawings, formatting
+from hooks.book import Book
+from hooks.drawings import Point, Row
 from hooks.errors import PublishError, nearest
 from hooks.estimates import through
-from hooks.svg import SERIES
-
-Row = Mapping[str, Any]
+from hooks.readings import Reading
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def _time_per_token(book: Book, alias: str) -> Chart:
         finding=_compare(dict(prefill), dict(decode)),
         note=f"{_bars(points)} Time on a logarithmic scale. {_where(points)}",
         **_timed(points),
-        draw=lambda narrow: _lines(points, narrow, log=True),
+        draw=lambda narrow: drawings.lines(points, narrow, log=True),
     )
 
 
@@ -93,7 +89,7 @@ def _decode_by_depth(book: Book, alias: str) -> Chart:
         f"and {last[2].text()} with {last[1]:,}.",
         note=f"{_bars(points)} {_where(points)}",
         **_timed(points),
-        draw=lambda narrow: _lines(points, narrow, log=False),
+        draw=lambda narrow: drawings.lines(points, narrow, log=False),
     )
 
 
@@ -145,7 +141,7 @@ def _kv_cache_against_weights(book: Book, alias: str) -> Chart:
             for row in rows
         ),
         readings=readings,
-        draw=lambda narrow: _shares(rows, narrow),
+        draw=lambda narrow: drawings.shares(rows, narrow),
     )
 
 
@@ -155,10 +151,6 @@ CHARTS: dict[str, Callable[[Book, str], Chart]] = {
     "kv-cache-against-weights": _kv_cache_against_weights,
 }
 """Every chart that a page can place."""
-
-
-Point = tuple[str, int, Reading]
-"""Series, tokens, number."""
 
 
 def _compare(prefill: Mapping[int, Reading], decode: Mapping[int, Reading]) -> str:
@@ -239,144 +231,6 @@ def _bars(points: Iterable[Point]) -> str:
 def _where(points: Sequence[Point]) -> str:
     run = points[0][2].runs[0]
     return f"{run.record['model']['name']} ({run.weights}), {run.machine}, {run.date}."
-
-
-_AXES = {
-    ("prefill", "decode"): "Tokens in the prompt or in the cache",
-    ("prefill",): "Tokens in the prompt",
-    ("decode",): "Tokens in the cache",
-}
-
-
-def _lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
-    """Lines with points and interval bars, labelled at their last points."""
-    drawn = [point for point in points if point[2].value is not None]
-    values = [
-        value for _, _, r in drawn for value in (r.low, r.value, r.high) if value is not None and value > 0
-    ]
-    if not values:
-        return alt.Chart(alt.Data(values=[{}])).mark_text(text=points[0][2].text())
-    scale, symbol = formatting.scale(max(values), "s")
-    rows = [
-        {
-            "series": series,
-            "tokens": tokens,
-            "value": reading.value / scale,
-            # A bar that reaches below zero has no place on a logarithmic axis.
-            "low": max(reading.low, min(values) / 2 if log else 0) / scale
-            if reading.low is not None
-            else None,
-            "high": reading.high / scale if reading.high is not None else None,
-        }
-        for series, tokens, reading in drawn
-        if reading.value is not None
-    ]
-    names = list(dict.fromkeys(series for series, _, _ in drawn))
-    ticks = sorted({row["tokens"] for row in rows})
-    if narrow:
-        ticks = [tick for index, tick in enumerate(ticks) if index in (0, len(ticks) // 2, len(ticks) - 1)]
-    x = alt.X(
-        "tokens:Q",
-        title="Tokens in the prompt (prefill) or the cache (decode)"
-        if len(names) > 1
-        else "Tokens in the cache",
-        scale=alt.Scale(domain=[0, max(ticks) * 1.04], nice=False),
-        axis=alt.Axis(values=ticks, grid=False, format=",d", labelOverlap="greedy"),
-    )
-    domain = (
-        [min(values) / scale / 1.6, max(values) / scale * 1.9] if log else [0, max(values) / scale * 1.15]
-    )
-    y = alt.Y(
-        "value:Q",
-        title=f"{symbol} per token",
-        scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
-        axis=alt.Axis(values=_ticks(*domain), format="~r") if log else alt.Axis(tickCount=4, format="~r"),
-    )
-    color = alt.Color(
-        "series:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None
-    )
-    base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=color)
-    ends = [
-        max((row for row in rows if row["series"] == name), key=lambda row: row["tokens"]) for name in names
-    ]
-    labels = [{**row, "label": row["series"].capitalize()} for row in ends]
-    return alt.layer(
-        base.mark_line(strokeWidth=2).encode(y=y),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=1.5)
-        .encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
-            y=y, shape=alt.Shape("series:N", legend=None)
-        ),
-        _labels(labels, align="right", baseline="bottom", dy=-12).encode(x=x, y=y, color=color),
-    )
-
-
-def _shares(rows: Sequence[Row], narrow: bool) -> Any:
-    """One line for each model, dashed beyond its longest context, and a rule where cache and weights are equal."""
-    names = list(dict.fromkeys(row["model"] for row in rows))
-    data = []
-    for row in rows:
-        share = row["kv_cache_bytes"] / row["weights_bytes"]
-        point = {"model": row["model"], "tokens": row["context_tokens"], "share": share}
-        data.append({**point, "part": "within" if row["within_context"] else "beyond"})
-    for name in names:  # the dashed part begins where the whole line ends
-        within = [point for point in data if point["model"] == name and point["part"] == "within"]
-        if within:
-            data.append({**within[-1], "part": "beyond"})
-    highest = 4
-    x = alt.X(
-        "tokens:Q",
-        title="Tokens of context",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(
-            values=[1e3, 1e4, 1e5] if narrow else [1e3, 3e3, 1e4, 3e4, 1e5, 3e5],
-            labelExpr="datum.value >= 1000 ? format(datum.value / 1000, ',d') + 'k' : datum.label",
-            grid=False,
-        ),
-    )
-    y = alt.Y(
-        "share:Q",
-        title="KV cache ÷ weights",
-        scale=alt.Scale(type="log", domain=[0.001, highest], nice=False),
-        axis=alt.Axis(values=[0.001, 0.01, 0.1, 1], format="~g"),
-    )
-    color = alt.Color("model:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=None)
-    base = alt.Chart(alt.Data(values=data)).encode(x=x, y=y, color=color)
-    # The last line has free space below it, the others above.
-    labels = [
-        {
-            **min(
-                (point for point in data if point["model"] == name),
-                key=lambda point: abs(point["share"] - share),
-            ),
-            "label": name.partition("-")[0] if narrow else name,
-        }
-        for name, share in zip(names, [*[0.15] * (len(names) - 1), 0.008], strict=True)
-    ]
-    rule = alt.Chart(alt.Data(values=[{"share": 1, "label": "as large as the weights"}])).encode(y=y)
-    return alt.layer(
-        rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
-        rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
-        base.transform_filter("datum.part == 'within'").mark_line(strokeWidth=2, clip=True),
-        base.transform_filter("datum.part == 'beyond'").mark_line(
-            strokeWidth=1.5, strokeDash=[5, 4], clip=True
-        ),
-        _labels(labels[:-1], align="right", baseline="bottom", dx=-6, dy=-4).encode(x=x, y=y, color=color),
-        _labels(labels[-1:], align="left", baseline="top", dx=6, dy=4).encode(x=x, y=y, color=color),
-    )
-
-
-def _labels(rows: Sequence[Row], **place: Any) -> Any:
-    return alt.Chart(alt.Data(values=rows)).mark_text(fontWeight="bold", **place).encode(text="label:N")
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of each decade between the ends of a logarithmic axis."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [
-        step * 10.0**decade for decade in decades for step in (1, 2, 5) if low <= step * 10.0**decade <= high
-    ]
 
 
 def _fact(book: Book, model: str, fact: str) -> float:

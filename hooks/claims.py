@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from xml.etree.ElementTree import Element
 
 from hooks import expressions
-from hooks.book import Book, Reading, Verdict
+from hooks.book import Book
 from hooks.errors import PublishError
 from hooks.markup import element
 from hooks.pages import ClaimUse, PageState
 from hooks.provenance import box
+from hooks.readings import Reading, Verdict
 
 _END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9À-Þ]|\Z)")
 """The end of a sentence: a stop and a space, before a capital, a digit or an element."""

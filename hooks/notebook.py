@@ -18,9 +18,10 @@ from xml.etree.ElementTree import tostring
 import pandas as pd
 
 from hooks import charts, figures, provenance
-from hooks.book import Book, Reading
+from hooks.book import Book
 from hooks.extension import Site
 from hooks.pages import PageState
+from hooks.readings import Reading
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
 

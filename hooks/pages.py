@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hooks import placeholders
-from hooks.book import Reading
 from hooks.errors import Place, PublishError
+from hooks.readings import Reading
 
 _TOKEN = re.compile(
     rf"(?P<fence>^[ \t>]*(?P<marks>`{{3,}}|~{{3,}})[^\n]*\n.*?(?:^[ \t>]*(?P=marks)[`~]*[ \t]*$|\Z))"

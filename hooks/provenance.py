@@ -10,9 +10,10 @@ import posixpath
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
-from hooks.book import Reading
 from hooks.markup import element
 from hooks.pages import PageState
+from hooks.readings import Reading
+from hooks.store import Record, Run
 
 Rows = list[tuple[str, str]]
 
@@ -111,9 +112,13 @@ def number(
 
 
 def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
-    """A popover: a title and rows. Phrasing content only, since it stands inside paragraphs."""
+    """A popover: a title and rows. Phrasing content only, since it stands inside paragraphs.
+
+    It is the only <small>: Material's search leaves out what has `data-search-exclude`, but only until an
+    element of the same name ends inside it.
+    """
     made = element(
-        "span",
+        "small",
         {"class": "provenance", "role": "tooltip", "id": name, "data-search-exclude": ""},
         element("span", {"class": "provenance-title"}, title),
     )
@@ -132,7 +137,9 @@ def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
 
 def measured_in(readings: Iterable[Reading], uri: str) -> Element:
     """`Measured in: …`, made from the runs and notes behind the numbers that a page used."""
-    runs, notes, cited = {}, {}, {}
+    runs: dict[str, Run] = {}
+    notes: dict[str, str] = {}
+    cited: dict[str, Record] = {}
     for reading in readings:
         runs |= {run.id: run for run in reading.runs}
         if reading.note:

@@ -15,6 +15,7 @@ from typing import Any
 
 from hooks import expressions, formatting
 from hooks.errors import Place, PublishError, nearest
+from hooks.fields import FIELDS
 
 VERSION = 1
 
@@ -27,16 +28,6 @@ CELL_KEYS = {
     "mode": str,
 }
 """What `measured` may name to choose a cell, and the type of each."""
-
-FIELDS = {
-    "duration_s": "s",
-    "seconds_per_token": "s",
-    "joules_per_token": "J",
-    "kv_cache_bytes": "bytes",
-    "kv_bytes_per_token": "bytes",
-    "peak_bytes": "bytes",
-}
-"""Fields that a measured quantity may state, and the unit of each. `hooks.book` computes them."""
 
 _SOURCES = ("measured", "formula", "cited", "range")
 _KEYS = {"title", "meaning", "unit", "show", "digits", "run", "note", *_SOURCES}
@@ -263,11 +254,11 @@ class _Reader:
         for key, type_ in CELL_KEYS.items():
             if key in found:
                 self.value(found, key, type_, name, place)
-        if unit != FIELDS[field]:
+        if unit != FIELDS[field].unit:
             raise PublishError(
                 f"the unit of {id_} is not that of its field",
                 place=place,
-                expected=f'unit = "{FIELDS[field]}" for {field}',
+                expected=f'unit = "{FIELDS[field].unit}" for {field}',
                 found=f'unit = "{unit}"',
                 mend="write the field's unit; a formula can convert",
             )

@@ -163,7 +163,7 @@ class _Schema:
         validator = self._validators[kind]
         if validator.is_valid(record):
             return record
-        worst = best_match(validator.iter_errors(record))  # type: ignore[arg-type]
+        worst = best_match(validator.iter_errors(record))
         assert worst is not None
         path = ".".join(str(part) for part in worst.absolute_path) or "the whole record"
         raise PublishError(

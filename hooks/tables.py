@@ -6,10 +6,11 @@ from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from hooks import provenance
-from hooks.book import Book, Reading
+from hooks.book import Book
 from hooks.errors import PublishError, nearest
 from hooks.markup import element
 from hooks.pages import PageState
+from hooks.readings import Reading
 
 Cell = str | tuple[Reading, str]
 """Text, or a number and the style to show it in."""

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# A busy machine must not fail a test.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

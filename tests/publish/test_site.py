@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -199,7 +199,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Project:
 class Page(HTMLParser):
     """The addresses that a page asks for by itself, and what its numbers say."""
 
-    ASKING = {
+    ASKING: ClassVar = {
         ("script", "src"),
         ("link", "href"),
         ("img", "src"),

@@ -1,0 +1,140 @@
+"""A number as it stands today: value, interval, refusal, sources, and its text. Looks nothing up, writes no HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hooks import formatting
+from hooks.estimates import Estimate
+from hooks.quantities import Alias
+from hooks.store import Record, Refusal, Run
+
+
+@dataclass(frozen=True)
+class Source:
+    """The samples behind a number: one cell of one run."""
+
+    run: Run
+    cell: Mapping[str, Any]
+    processes: int
+    samples: int
+    refused: int
+
+    @property
+    def cell_words(self) -> str:
+        """The cell in words, for people."""
+        return cell_words(self.cell)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number as it stands today.
+
+    `kind` is measured, derived, computed, cited or range. `estimate` is None for a refusal and for a range.
+    `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the run
+    whose facts a formula took.
+    """
+
+    id: str
+    title: str
+    meaning: str
+    unit: str
+    kind: str
+    show: str = "si"
+    digits: int | None = None
+    estimate: Estimate | None = None
+    low: float | None = None
+    high: float | None = None
+    refusal: Refusal | None = None
+    sources: tuple[Source, ...] = ()
+    alias: Alias | None = None
+    formula: str | None = None
+    note: str | None = None
+    origin: Record | None = None
+    place: str | None = None
+    word: str | None = None
+    about: Run | None = None
+    parts: tuple[Reading, ...] = ()
+
+    @property
+    def value(self) -> float | None:
+        """The value, in `unit`; None for a refusal, a range and a word."""
+        return self.estimate.value if self.estimate else None
+
+    @property
+    def half(self) -> float | None:
+        """Half-width of the interval, in `unit`; 0 where all processes agree, None where there is no interval."""
+        interval = self.estimate.interval if self.estimate else None
+        if interval is None:
+            return None
+        half = (interval.high - interval.low) / 2
+        return 0.0 if formatting.is_noise(half, interval.low + half) else half
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs behind the number, each once."""
+        runs = [source.run for source in self.sources] + ([self.about] if self.about else [])
+        return tuple({run.id: run for run in runs}.values())
+
+    @property
+    def processes(self) -> int:
+        """Fresh processes behind the number."""
+        return self.estimate.processes if self.estimate else 0
+
+    @property
+    def samples(self) -> int:
+        """Samples behind the number."""
+        return sum(source.samples for source in self.sources)
+
+    def text(self, show: str | None = None, digits: int | None = None) -> str:
+        """The number with its unit in plain text; a refusal's reason where there is no number."""
+        if self.refusal:
+            return self.refusal.reason
+        if self.word is not None:
+            return self.word
+        style, digits = show or self.show, digits or (None if show else self.digits)
+        if self.kind == "range" or (self.kind == "cited" and self.high is not None):
+            assert self.low is not None and self.high is not None
+            halves = [part.half for part in self.parts if part.half]
+            half = max(halves) if halves else None
+            return formatting.span(self.low, self.high, self.unit, half=half, digits=digits, style=style)
+        assert self.estimate is not None
+        half = self.half
+        if self.kind == "measured" or self.sources:
+            if half is None and digits is None:
+                digits = 2  # too few processes for an interval: no more than a rough figure
+            elif half == 0 and float(self.estimate.value).is_integer() and style == "si":
+                half = None
+        return formatting.number(self.estimate.value, self.unit, half=half, digits=digits, style=style)
+
+    def interval_text(self, show: str | None = None) -> str | None:
+        """The interval's ends with their unit; None where there is no interval, or none that has a width."""
+        if self.kind in ("range", "cited") or self.low is None or self.high is None or not self.half:
+            return None
+        style = show or self.show
+        return formatting.interval(self.low, self.high, self.unit, half=self.half, style=style)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An evaluated condition: its result, or the refusal that it rests on; and the numbers that it read."""
+
+    expression: str
+    result: float | bool | None
+    refusal: Refusal | None
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+
+
+def cell_words(cell: Mapping[str, Any]) -> str:
+    """A cell, or part of one, in words: `decode, 500 tokens deep, batch 1, float32, eager`."""
+    words = [str(cell["experiment"])] if "experiment" in cell else []
+    if cell.get("prompt_tokens") is not None:
+        words.append(f"prompt of {cell['prompt_tokens']:,} tokens")
+    if cell.get("context_tokens") is not None:
+        words.append(f"{cell['context_tokens']:,} tokens deep")
+    if "batch" in cell:
+        words.append(f"batch {cell['batch']}")
+    words += [str(cell[key]) for key in ("dtype", "mode") if key in cell]
+    return ", ".join(words)

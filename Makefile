@@ -1,7 +1,7 @@
 # One command each. `make site` and `make test` set up what they need.
 
 PYTHON ?= python3
-PIP_VERSION := 26.2
+PIP_VERSION := 26.3
 PIP = -m pip --disable-pip-version-check --quiet
 LOCKED = -c requirements.lock
 

@@ -86,8 +86,10 @@
     const width = document.documentElement.clientWidth;
     const shift = Math.max(MARGIN_PX - box.left, Math.min(0, width - MARGIN_PX - box.right));
     popover.style.setProperty("--shift", `${Math.round(shift)}px`);
-    const room = wrapper.getBoundingClientRect().top;
-    popover.classList.toggle("is-above", box.bottom > window.innerHeight && room > box.height + MARGIN_PX);
+    const number = wrapper.getBoundingClientRect();
+    const isSheet = getComputedStyle(popover).position === "fixed";
+    const inTheWay = isSheet ? number.bottom > box.top : box.bottom > window.innerHeight && number.top > box.height + MARGIN_PX;
+    popover.classList.toggle("is-above", inTheWay);
   }
 
   function close(except) {

@@ -36,17 +36,6 @@ POLICY = (
     "img-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'"
 )
 
-BUILD = """
-import sys
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
-config = load_config("mkdocs.yml", strict=True, site_url=sys.argv[1], site_dir=sys.argv[2])
-config.plugins.on_startup(command="build", dirty=False)
-build(config)
-config.plugins.on_shutdown()
-"""
-
-
 @dataclass(frozen=True)
 class Site:
     """A built site: its folder, and the address at which it is served."""
@@ -90,16 +79,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
     url = f"http://127.0.0.1:{server.server_address[1]}/"
-    built = subprocess.run(
-        [sys.executable, "-c", BUILD, url, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield Site(folder, url)
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    try:
+        built = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
+            cwd=ROOT,
+            env=os.environ | {"SITE_URL": url},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert built.returncode == 0, built.stdout + built.stderr
+        yield Site(folder, url)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -66,6 +66,14 @@ def assert_inside(page: Page, popover: Locator) -> None:
     assert box["x"] + box["width"] <= page.evaluate("document.documentElement.clientWidth")
 
 
+def assert_apart(popover: Locator, number: Locator) -> None:
+    """A reader still sees the number whose provenance is shown."""
+    over, under = popover.bounding_box(), number.bounding_box()
+    assert over is not None
+    assert under is not None
+    assert over["y"] + over["height"] <= under["y"] or over["y"] >= under["y"] + under["height"]
+
+
 @pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
 def test_hover_shows_the_provenance(site: Site, visit: Callable[..., Visit], java_script_enabled: bool) -> None:
     page = visit(java_script_enabled=java_script_enabled).page
@@ -113,6 +121,7 @@ def test_tap_shows_and_hides_the_provenance(site: Site, visit: Callable[..., Vis
     number.tap()
     assert_tells_all(popover, number)
     assert_inside(page, popover)
+    assert_apart(popover, number)
     number.tap()
     expect(popover).not_to_be_visible()
     number.tap()

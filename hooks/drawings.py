@@ -118,9 +118,9 @@ def shares(rows: Sequence[Row], narrow: bool) -> Any:
             **_nearest([point for point in data if point["model"] == name], share),
             "label": name.partition("-")[0] if narrow else name,
         }
-        for name, share in zip(names, [*[0.15] * (len(names) - 1), 0.008], strict=True)
+        for name, share in zip(names, [0.35, *[0.15] * (len(names) - 2), 0.008], strict=True)
     ]
-    rule = _chart([{"share": 1, "label": "as large as the weights"}]).encode(y=y)
+    rule = _chart([{"share": 1, "label": "equal" if narrow else "as large as the weights"}]).encode(y=y)
     return alt.layer(
         rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
         rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),

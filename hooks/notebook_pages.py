@@ -37,9 +37,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook as read from its file."""
+    """A notebook as read from its file. `meta` is what other pages say in front matter: its metadata's `page`."""
 
     name: str
+    meta: Mapping[str, str]
     cells: tuple[Cell, ...]
     markdown: str
     _starts: tuple[tuple[int, Cell], ...]
@@ -53,6 +54,7 @@ class Notebook:
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
+            meta = dict(data["metadata"].get("page", {}))
             cells = tuple(
                 Cell(
                     number,
@@ -71,7 +73,7 @@ class Notebook:
                 mend="save it from Jupyter again",
             ) from error
         markdown, starts = _join(cells)
-        return cls(name, cells, markdown, starts)
+        return cls(name, meta, cells, markdown, starts)
 
     def locate(self, line: int) -> Place:
         """The place in the notebook of a line of `markdown`."""

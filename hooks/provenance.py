@@ -114,11 +114,11 @@ def number(
 def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
     """A popover: a title and rows. Phrasing content only, since it stands inside paragraphs.
 
-    It is the only <small>: Material's search leaves out what has `data-search-exclude`, but only until an
+    It is a <bdi>, the only one: Material's search leaves out what has `data-search-exclude`, but only until an
     element of the same name ends inside it.
     """
     made = element(
-        "small",
+        "bdi",
         {"class": "provenance", "role": "tooltip", "id": name, "data-search-exclude": ""},
         element("span", {"class": "provenance-title"}, title),
     )
@@ -127,8 +127,7 @@ def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
             element(
                 "span",
                 {"class": "provenance-row"},
-                element("span", {"class": "provenance-key"}, heading),
-                ": ",
+                element("span", {"class": "provenance-key"}, f"{heading}: "),
                 element("span", {"class": "provenance-value"}, text),
             )
         )

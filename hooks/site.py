@@ -67,7 +67,12 @@ def on_pre_page(page: Page, *, config: MkDocsConfig, files: Files) -> Page:
 
         def render(config: MkDocsConfig, files: Files) -> None:
             state = build.pages[page.file.src_uri]
-            notebook = notebook_pages.Notebook.read(Path(str(page.file.abs_src_path)), _name(page, config))
+            try:
+                notebook = notebook_pages.Notebook.read(Path(str(page.file.abs_src_path)), state.file)
+            except notebook_pages.PublishError as error:
+                state.errors.append(error)
+                page.content = ""
+                return
             try:
                 outputs = notebook.outputs(lambda: _content(executed, page, config, files))
             except notebook_pages.PublishError as error:
@@ -76,6 +81,8 @@ def on_pre_page(page: Page, *, config: MkDocsConfig, files: Files) -> Page:
             page.__dict__.pop("title", None)  # mkdocs-jupyter's title has raw placeholders in it
             page.markdown, state.locate = notebook.markdown, notebook.locate
             state.begin(notebook.markdown)
+            for key, text in notebook.meta.items():
+                page.meta[key] = build.plain(page.file.src_uri, text)
             Page.render(page, config, files)
             page.content = notebook.fill(page.content or "", outputs)
 
@@ -161,7 +168,8 @@ def _forget_changed_modules() -> None:
     """Drop the package's modules if one of their sources changed since they were loaded."""
     now = {str(path): path.stat().st_mtime for path in sorted((ROOT / "hooks").glob("*.py"))}
     if _sources and _sources != now:
-        for name in [name for name in sys.modules if name.startswith("hooks.")]:
+        # The package goes too: its attributes are its old modules.
+        for name in [name for name in sys.modules if name == "hooks" or name.startswith("hooks.")]:
             del sys.modules[name]
     _sources.clear()
     _sources.update(now)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import markdown
 import pytest
 
 from hooks.build import Build, dump
@@ -20,8 +21,6 @@ PAGE = (
 
 
 def publish(folder: Path, source: str = PAGE) -> dict[str, Any]:
-    import markdown
-
     build = Build(Site.open(folder, fixture_data.ROOT / "docs/quantities.toml"), folder.parent / ".build")
     build.extension.site = build.site
     build.begin("notes/page.md", "docs/notes/page.md", source)
@@ -71,3 +70,13 @@ def test_the_command(old: dict[str, Any], tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == "Nothing that is published changed.\n"
     assert main([str(path), str(tmp_path / "none.json")]) == 2
     assert "`make site` writes site/published.json" in capsys.readouterr().err
+
+
+def test_braces_in_the_finished_page_are_noticed(site_data: Path, tmp_path: Path) -> None:
+    build = Build(Site.open(site_data, fixture_data.ROOT / "docs/quantities.toml"), tmp_path)
+    build.begin("index.md", "docs/index.md", "")
+    build.check_output("index.md", "<title>ok</title><code>{{ fine }}</code><script>{{ fine }}</script>")
+    assert build.errors == ()
+    build.check_output("index.md", "<title>{{ left.over }}</title>")
+    (error,) = build.errors
+    assert "docs/index.md" in str(error) and "{{ left.over }}" in str(error)

@@ -56,6 +56,10 @@ NOTE_CODE = [
     "quantity('decode.seconds_per_token')",
     "print(f'{quantity(\"prefill.seconds_per_token\").value * 500:.3f} s <b>')",
     "chart('time-per-token')",
+    "import altair as alt\nfrom hooks.notebook import picture\n\n"
+    "data = samples()[['process', 'duration_s']].dropna().head(3)\n"
+    "drawing = alt.Chart(data).mark_point(color='currentColor').encode(x='process:Q', y='duration_s:Q')\n"
+    "picture(drawing, name='own', title='Own', finding='Three points', table=data)",
 ]
 
 
@@ -63,7 +67,10 @@ def notebook(cells: list[tuple[str, str]]) -> str:
     data: dict[str, Any] = {
         "nbformat": 4,
         "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "page": {"description": "Decode: {{ decode.seconds_per_token }}"},
+        },
         "cells": [],
     }
     for number, (kind, source) in enumerate(cells):
@@ -76,7 +83,7 @@ def notebook(cells: list[tuple[str, str]]) -> str:
 
 def good_cells() -> list[tuple[str, str]]:
     return [("markdown", NOTE_TEXT[0]), *(("code", code) for code in NOTE_CODE[:3]), ("markdown", NOTE_TEXT[1]),
-            ("code", NOTE_CODE[3])]  # fmt: skip
+            *(("code", code) for code in NOTE_CODE[3:])]  # fmt: skip
 
 
 @dataclass
@@ -252,7 +259,9 @@ def test_titles_and_descriptions_are_plain_text(good: Project) -> None:
     page = good.read("index.html")
     assert f"<title>Decode takes 355{SPACE}ms - Spliced Inference</title>" in page
     assert f'<meta name="description" content="And prefill 26.0{SPACE}ms"' in page
-    assert "<title>The note - Spliced Inference</title>" in good.read("notes/note.html")
+    note = good.read("notes/note.html")
+    assert "<title>The note - Spliced Inference</title>" in note
+    assert f'<meta name="description" content="Decode: 355{SPACE}ms"' in note
 
 
 def test_pages_ask_no_other_host(good: Project) -> None:
@@ -266,10 +275,10 @@ def test_a_notebook_looks_like_the_other_pages(good: Project) -> None:
     assert len(page.encode()) < 150_000
     assert "jp-" not in page and "mathjax" not in page.lower() and "mermaid" not in page.lower()
     assert page.count("<script") == good.read("index.html").count("<script")
-    assert page.count('<div class="cell-output">') == 4
+    assert page.count('<div class="cell-output">') == 5
     assert "13.000 s &lt;b&gt;" in page
     assert '<table class="dataframe">' in page
-    assert page.count('<figure class="chart"') == 2
+    assert page.count('<figure class="chart"') == 3
     assert 'href="#samples"' in page, "its headings are in the table of contents"
 
 
@@ -350,6 +359,53 @@ def test_a_failed_build_leaves_what_it_would_have_published(broken: Project) -> 
     published = json.loads((broken.folder / ".build/published.json").read_text())
     assert [claim["held"] for claim in published["pages"]["index.md"]["claims"]] == [False]
     assert not (broken.folder / "site/index.html").exists()
+
+
+SERVE = """
+import json, shutil, sys, time
+from pathlib import Path
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+
+def text():
+    build(load_config("mkdocs.yml"))
+    pages = json.loads(Path("site/published.json").read_text(encoding="utf-8"))["pages"]
+    return [number["text"] for number in pages["index.md"]["quantities"]]
+
+first = text()
+samples = Path("site_data/runs/fixture-main/samples.jsonl")
+shutil.copy(sys.argv[1], samples)
+second = text()
+source = Path("hooks/formatting.py")
+code = source.read_text(encoding="utf-8").replace('"s": Unit("s", "s",', '"s": Unit("sec", "sec",')
+source.write_text(code, encoding="utf-8")
+print(json.dumps([first, second, text()]))
+"""
+
+
+def test_a_server_that_rebuilds_sees_changed_data_and_code(tmp_path: Path) -> None:
+    project = Project.make(tmp_path / "project")
+    (project.folder / "docs/notes/note.ipynb").unlink()
+    project.write("docs/index.md", "# Home\n\n{{ decode.seconds_per_token }}\n")
+    config = (project.folder / "mkdocs.yml").read_text(encoding="utf-8")
+    project.write("mkdocs.yml", config.replace("  - Note: notes/note.ipynb\n", ""))
+    other = fixture_data.site_data(tmp_path / "other")
+    run = fixture_data.write_run(other, records=fixture_data.samples(lambda *_: 0.7))
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE, str(run / "samples.jsonl")],
+        cwd=project.folder,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        [f"355{SPACE}ms"],
+        [f"700{SPACE}ms"],
+        [f"700{SPACE}msec"],
+    ]
 
 
 def test_no_site_data_at_all(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ PIP_VERSION := 26.3
 PIP = -m pip --disable-pip-version-check --quiet
 LOCKED = -c requirements.lock
 
+# MkDocs Material's own notice about its future; docs/reference says how this site outlives it.
+export NO_MKDOCS_2_WARNING := 1
+
 # Building the site needs no torch, measuring needs no MkDocs: two environments, and a third for the tests of both.
 SITE := .venv
 MEASURE := .venv-measure
@@ -71,7 +74,7 @@ define environment
 	$(PYTHON) -m venv --clear $(1)
 	$(1)/bin/python $(PIP) install pip==$(PIP_VERSION)
 	$(1)/bin/python $(PIP) install $(LOCKED) $(2)
-	$(1)/bin/python $(PIP) install --no-deps --editable .
+	$(1)/bin/python $(PIP) --quiet install --no-deps --editable .
 	@touch $(1)/ready
 endef
 

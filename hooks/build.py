@@ -156,8 +156,10 @@ def _number(use: NumberUse) -> dict[str, Any]:
 
 
 def _texts(published: Mapping[str, Any]) -> dict[str, str]:
+    """Texts by id, of the run that pages take without saying which."""
     return {
         number["id"]: number["text"]
         for page in published.get("pages", {}).values()
         for number in page["quantities"]
+        if number["alias"] is None
     }

@@ -255,7 +255,7 @@ class Resolver:
         self.page.claims.append(use)
         self.page.numbers.extend(NumberUse(item, item.text(), alias) for item in verdict.readings.values())
         if use.held is False:
-            raise claims.contradiction(use, verdict, self.site.published)
+            raise claims.contradiction(use, verdict, {} if alias else self.site.published)
         claims.mark(use, self.page, sentence)
         self._texts[sentence] = seen
 

@@ -80,16 +80,19 @@
 
   function place(wrapper) {
     const popover = wrapper.querySelector(":scope > .provenance");
-    popover.style.removeProperty("--shift");
     popover.classList.remove("is-above");
+    popover.style.removeProperty("--shift");
+    popover.style.removeProperty("--room");
     const box = popover.getBoundingClientRect();
-    const width = document.documentElement.clientWidth;
+    const number = wrapper.getBoundingClientRect();
+    const { clientWidth: width, clientHeight: height } = document.documentElement;
+    const above = number.top - (document.querySelector(".md-header")?.offsetHeight ?? 0) - MARGIN_PX;
+    const below = height - number.bottom - MARGIN_PX;
+    const fitsBelow = box.height + MARGIN_PX < below;
+    popover.classList.toggle("is-above", !fitsBelow && above > below);
+    popover.style.setProperty("--room", `${Math.round(Math.max(above, below, 0) - MARGIN_PX)}px`);
     const shift = Math.max(MARGIN_PX - box.left, Math.min(0, width - MARGIN_PX - box.right));
     popover.style.setProperty("--shift", `${Math.round(shift)}px`);
-    const number = wrapper.getBoundingClientRect();
-    const isSheet = getComputedStyle(popover).position === "fixed";
-    const inTheWay = isSheet ? number.bottom > box.top : box.bottom > window.innerHeight && number.top > box.height + MARGIN_PX;
-    popover.classList.toggle("is-above", inTheWay);
   }
 
   function close(except) {

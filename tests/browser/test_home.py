@@ -75,11 +75,11 @@ def test_token_ids_show_on_hover_and_on_focus(site: Site, visit: Callable[..., V
     page.goto(site.url)
     for index, (token_id, _) in enumerate(TOKENS):
         token = page.locator(".headline .token").nth(index)
-        style = "node => { const s = getComputedStyle(node, '::after'); return [s.visibility, s.content]; }"
-        assert token.evaluate(style)[0] == "hidden"
+        style = "node => { const s = getComputedStyle(node, '::after'); return [s.display, s.content]; }"
+        assert token.evaluate(style)[0] == "none"
         token.hover()
-        assert token.evaluate(style) == ["visible", f'"{token_id}"']
+        assert token.evaluate(style) == ["block", f'"{token_id}"']
         page.mouse.move(0, 0)
-        assert token.evaluate(style)[0] == "hidden"
+        assert token.evaluate(style)[0] == "none"
         token.focus()
-        assert token.evaluate(style) == ["visible", f'"{token_id}"']
+        assert token.evaluate(style) == ["block", f'"{token_id}"']

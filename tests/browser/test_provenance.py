@@ -130,9 +130,12 @@ def test_tap_shows_and_hides_the_provenance(site: Site, visit: Callable[..., Vis
     expect(popover).not_to_be_visible()
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_every_popover_stays_inside_the_window(site: Site, visit: Callable[..., Visit], width: int) -> None:
-    page = visit(width=width).page
+@pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_every_popover_stays_inside_the_window(
+    site: Site, visit: Callable[..., Visit], width: int, java_script_enabled: bool
+) -> None:
+    page = visit(width=width, java_script_enabled=java_script_enabled).page
     for path in ("index.html", PRIMER):
         page.goto(site.url + path)
         for number in page.locator(".md-content .quantity[tabindex], .md-content .claim-mark").all():

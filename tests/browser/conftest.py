@@ -36,6 +36,7 @@ POLICY = (
     "img-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'"
 )
 
+
 @dataclass(frozen=True)
 class Site:
     """A built site: its folder, and the address at which it is served."""
@@ -61,8 +62,13 @@ class Visit:
     @property
     def foreign(self) -> list[str]:
         """Requests that would have left this machine."""
-        parts = [(url, urlsplit(url)) for url in self.requests]
-        return [url for url, part in parts if part.scheme not in ("file", "data", "blob") and part.hostname != "127.0.0.1"]
+        here = ("file", "data", "blob")
+        parts = [urlsplit(url) for url in self.requests]
+        return [part.geturl() for part in parts if part.scheme not in here and part.hostname != "127.0.0.1"]
+
+
+Open = Callable[..., Visit]
+"""What the fixture `visit` is: opens a window with the given options of a browser context."""
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -109,7 +115,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+def visit(browser: Browser) -> Iterator[Open]:
     """Opens a window with the given context options, e.g. `visit(java_script_enabled=False)`."""
     contexts: list[BrowserContext] = []
 
@@ -123,7 +129,9 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
 
         window.page.on("request", remember)
         window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
-        window.page.on("console", lambda line: window.complaints.append(line.text) if line.type == "error" else None)
+        window.page.on(
+            "console", lambda line: window.complaints.append(line.text) if line.type == "error" else None
+        )
         return window
 
     yield open_window

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Site, Visit
+from .conftest import Open, Site
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +17,7 @@ def opacities(page: Page) -> list[float]:
     return page.locator(".headline .token").evaluate_all(OPACITIES)
 
 
-def test_headline_is_exactly_the_three_real_tokens(site: Site, visit: Callable[..., Visit]) -> None:
+def test_headline_is_exactly_the_three_real_tokens(site: Site, visit: Open) -> None:
     page = visit(java_script_enabled=False).page
     page.goto(site.url)
     tokens = page.locator(".token")
@@ -28,7 +26,7 @@ def test_headline_is_exactly_the_three_real_tokens(site: Site, visit: Callable[.
     assert page.locator(".headline .token").count() == 3
 
 
-def test_headline_is_written_token_by_token_at_the_measured_pace(site: Site, visit: Callable[..., Visit]) -> None:
+def test_headline_is_written_token_by_token_at_the_measured_pace(site: Site, visit: Open) -> None:
     window = visit()
     page = window.page
     page.clock.install()
@@ -46,7 +44,7 @@ def test_headline_is_written_token_by_token_at_the_measured_pace(site: Site, vis
     assert window.complaints == []
 
 
-def test_headline_does_not_move_while_it_is_written(site: Site, visit: Callable[..., Visit]) -> None:
+def test_headline_does_not_move_while_it_is_written(site: Site, visit: Open) -> None:
     page = visit().page
     page.clock.install()
     page.goto(site.url)
@@ -58,19 +56,20 @@ def test_headline_does_not_move_while_it_is_written(site: Site, visit: Callable[
     assert opacities(page) == [1, 1, 1]
 
 
-@pytest.mark.parametrize("options", [{"java_script_enabled": False}, {"reduced_motion": "reduce"}], ids=["no-js", "still"])
-def test_headline_is_simply_there(site: Site, visit: Callable[..., Visit], options: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"java_script_enabled": False}, {"reduced_motion": "reduce"}], ids=["no-js", "still"]
+)
+def test_headline_is_simply_there(site: Site, visit: Open, options: dict[str, object]) -> None:
     page = visit(**options).page
     page.goto(site.url)
     page.wait_for_load_state("networkidle")
-    shown = [float(token.evaluate("node => getComputedStyle(node).opacity") if "reduced_motion" in options else 1) for token in page.locator(".headline .token").all()]
-    assert shown == [1, 1, 1]
+    assert opacities(page) == [1, 1, 1]
     expect(page.locator(".headline")).to_be_visible()
     expect(page.locator(".headline-replay")).not_to_be_visible()
 
 
 @pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
-def test_token_ids_show_on_hover_and_on_focus(site: Site, visit: Callable[..., Visit], java_script_enabled: bool) -> None:
+def test_token_ids_show_on_hover_and_on_focus(site: Site, visit: Open, java_script_enabled: bool) -> None:
     page = visit(java_script_enabled=java_script_enabled, reduced_motion="reduce").page
     page.goto(site.url)
     for index, (token_id, _) in enumerate(TOKENS):

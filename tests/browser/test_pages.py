@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page
 
-from .conftest import Site, Visit
+from .conftest import Open, Site
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +24,7 @@ OVERFLOW = """() => {
 
 @pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
 @pytest.mark.parametrize("how", ["served", "file"])
-def test_no_page_asks_another_host(site: Site, visit: Callable[..., Visit], how: str, java_script_enabled: bool) -> None:
+def test_no_page_asks_another_host(site: Site, visit: Open, how: str, java_script_enabled: bool) -> None:
     window = visit(java_script_enabled=java_script_enabled)
     base = site.url if how == "served" else site.folder.as_uri() + "/"
     assert len(site.pages) >= 5
@@ -41,7 +39,7 @@ def test_no_page_asks_another_host(site: Site, visit: Callable[..., Visit], how:
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280, 2560])
-def test_no_page_scrolls_sideways(site: Site, visit: Callable[..., Visit], width: int) -> None:
+def test_no_page_scrolls_sideways(site: Site, visit: Open, width: int) -> None:
     page = visit(width=width).page
     for path in site.pages:
         page.goto(site.url + path)
@@ -62,7 +60,7 @@ def charts(page: Page) -> list[str]:
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
 @pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
 def test_charts_are_drawn_and_can_be_read(
-    site: Site, visit: Callable[..., Visit], java_script_enabled: bool, color_scheme: str
+    site: Site, visit: Open, java_script_enabled: bool, color_scheme: str
 ) -> None:
     window = visit(java_script_enabled=java_script_enabled, color_scheme=color_scheme)
     with_charts = 0
@@ -85,7 +83,10 @@ def test_charts_are_drawn_and_can_be_read(
 CONTRAST = """texts => {
   const channel = value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const rgb = color => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
-  const light = color => { const [r, g, b] = rgb(color).map(v => channel(v / 255)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const light = color => {
+    const [r, g, b] = rgb(color).map(value => channel(value / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
   const paper = light(getComputedStyle(document.body).backgroundColor);
   return texts.filter(text => text.textContent.trim() && text.checkVisibility()).map(text => {
     const ink = light(getComputedStyle(text).fill);
@@ -94,7 +95,7 @@ CONTRAST = """texts => {
 }"""
 
 
-def test_charts_and_numbers_survive_navigation_by_click_and_back(site: Site, visit: Callable[..., Visit]) -> None:
+def test_charts_and_numbers_survive_navigation_by_click_and_back(site: Site, visit: Open) -> None:
     window = visit()
     page = window.page
     page.goto(site.url)
@@ -102,7 +103,7 @@ def test_charts_and_numbers_survive_navigation_by_click_and_back(site: Site, vis
     page.locator(".path a", has_text="What a model is").click()
     page.wait_for_url("**/1-what-a-model-is*")
     page.locator("figure.chart svg").first.wait_for()
-    assert page.evaluate("window.sameDocument"), "Material loaded the page in full: instant navigation is not at work"
+    assert page.evaluate("window.sameDocument"), "a full load: instant navigation is not at work"
     assert len(charts(page)) >= 2
     number = page.locator(".md-content .quantity").first
     number.hover()

@@ -5,7 +5,7 @@ PIP_VERSION := 26.3
 PIP = -m pip --disable-pip-version-check --quiet
 LOCKED = -c requirements.lock
 
-# MkDocs Material's own notice about its future; docs/reference says how this site outlives it.
+# Silences a notice that MkDocs Material prints at every build.
 export NO_MKDOCS_2_WARNING := 1
 
 # Building the site needs no torch, measuring needs no MkDocs: two environments, and a third for the tests of both.

@@ -7,7 +7,7 @@ formulas, facts of the run that the formula is about (`run.weights_bytes`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -67,19 +67,27 @@ class Book:
     def run(self, alias: str) -> Run:
         """The newest complete run that the alias stands for."""
         wanted = self.definitions.aliases[alias]
-        runs = [
-            run for run in self.store.runs.values() if run.model == wanted.model and run.plan in wanted.plans
-        ]
+        runs = [run for run in self.store.runs.values() if _answers(run, wanted)]
         if not runs:
             raise PublishError(
                 f"no run answers to the alias `{alias}`",
                 place=wanted.place,
-                expected=f"a complete run of {wanted.model} under the plan {' or '.join(wanted.plans)}",
-                found=", ".join(f"{run.id} ({run.model}, {run.plan})" for run in self.store.runs.values())
+                expected=f"a complete run of {wanted.model} under the plan {' or '.join(wanted.plans)}, "
+                f"with weights of the kind {' or '.join(wanted.weights)}",
+                found=", ".join(
+                    f"{run.id} ({run.model}, {run.plan}, {run.weights_kind})"
+                    for run in self.store.runs.values()
+                )
                 or f"no run in {self.store.folder.name}/runs/",
                 mend=f"`python -m measure run --model {wanted.model} --plan {wanted.plans[0]}`",
             )
         return max(runs, key=lambda run: (run.finished_at, run.id))
+
+    def unasked(self) -> Iterable[Run]:
+        """Runs that no alias takes, whatever their date: they can be on no page."""
+        for run in self.store.runs.values():
+            if not any(_answers(run, alias) for alias in self.definitions.aliases.values()):
+                yield run
 
     def evaluate(self, source: str, alias: str | None = None) -> Verdict:
         """The result of an expression over ids, `.low` and `.high`.
@@ -377,3 +385,7 @@ def _described(definition: Definition, kind: str, alias: Alias | None) -> Readin
 def _with_interval(reading: Reading) -> Reading:
     interval = reading.estimate.interval if reading.estimate else None
     return reading if interval is None else replace(reading, low=interval.low, high=interval.high)
+
+
+def _answers(run: Run, alias: Alias) -> bool:
+    return run.model == alias.model and run.plan in alias.plans and run.weights_kind in alias.weights

@@ -95,6 +95,9 @@ class Build:
             "pages": {
                 uri: _page(page) for uri, page in sorted(self.pages.items()) if page.numbers or page.claims
             },
+            "unasked_runs": {
+                run.id: f"{run.model}, plan {run.plan}, {run.weights}" for run in self.site.book.unasked()
+            },
         }
 
     def remember(self, *, good: bool) -> None:

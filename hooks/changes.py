@@ -2,7 +2,8 @@
 
 Both files are published.json as a build writes it (site/published.json, or .build/published.json, which a
 failed build leaves too). Prints, page by page, each number with its old and its new value, numbers that came
-or went, and claims that no longer hold. The exit code is 0 whatever changed, and 2 for a file that cannot be read.
+or went, and claims that no longer hold; then new runs that no page can use. The exit code is 0 whatever
+changed, and 2 for a file that cannot be read.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ def compare(old: Published, new: Published) -> Iterator[str]:
         if lines:
             yield uri
             yield from (f"  {line}" for line in lines)
+    for run, what in new.get("unasked_runs", {}).items():
+        if run not in old.get("unasked_runs", {}):
+            yield f"{run} is on no page: no alias in docs/quantities.toml takes it ({what})"
 
 
 def _numbers(before: Published, after: Published) -> Iterator[str]:

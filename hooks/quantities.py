@@ -19,6 +19,9 @@ from hooks.fields import FIELDS
 
 VERSION = 1
 
+WEIGHTS = ("random", "hub", "file")
+"""Kinds of weights that a run may have, as schema.json names them."""
+
 CELL_KEYS = {
     "experiment": str,
     "batch": int,
@@ -37,12 +40,13 @@ _RESERVED = {"low", "high"}
 
 @dataclass(frozen=True)
 class Alias:
-    """A name for the newest complete run of one model under one of some plans."""
+    """A name for the newest complete run of one model under one of some plans, with some kinds of weights."""
 
     name: str
     label: str
     model: str
     plans: tuple[str, ...]
+    weights: tuple[str, ...]
     place: Place
 
 
@@ -176,13 +180,27 @@ class _Reader:
 
     def alias(self, name: str, table: object) -> Alias:
         place = self.place(rf"runs\.\"?{re.escape(name)}\"?")
-        found = self.keys(table, {"label", "model", "plans"}, f"runs.{name}", place)
+        found = self.keys(table, {"label", "model", "plans", "weights"}, f"runs.{name}", place)
         plans = self.value(found, "plans", list, f"runs.{name}", place)
+        weights: tuple[str, ...] = WEIGHTS
+        if "weights" in found:
+            weights = tuple(map(str, self.value(found, "weights", list, f"runs.{name}", place)))
+        for kind in weights:
+            if kind not in WEIGHTS:
+                raise PublishError(
+                    f"runs.{name} asks for unknown weights",
+                    place=place,
+                    expected=f"some of {', '.join(WEIGHTS)}",
+                    found=kind,
+                    nearest=nearest(kind, WEIGHTS),
+                    mend="write known kinds; the head of the file explains them",
+                )
         return Alias(
             name=name,
             label=self.value(found, "label", str, f"runs.{name}", place),
             model=self.value(found, "model", str, f"runs.{name}", place),
             plans=tuple(map(str, plans)),
+            weights=weights,
             place=place,
         )
 

@@ -96,6 +96,11 @@ class Run:
         return str(self.record["machine"]["label"])
 
     @property
+    def weights_kind(self) -> str:
+        """random, hub or file."""
+        return str(self.record["model"]["weights"]["kind"])
+
+    @property
     def weights(self) -> str:
         """The weights in one phrase."""
         return str(self.record["model"]["weights"]["label"])

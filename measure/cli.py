@@ -18,7 +18,7 @@ from measure.session import Request, Session
 
 DEFAULT_MODEL = "qwen2.5-1.5b"
 INTERRUPTED = 130
-PLAIN_WIDTH = 100
+PLAIN_WIDTH = 110
 
 
 def parser() -> argparse.ArgumentParser:

@@ -36,12 +36,23 @@ class RunRecord:
 
     @classmethod
     def begin(cls, site_data: Path, run: Json) -> RunRecord:
-        """Start the folder of a new run."""
+        """Start the folder of a new run.
+
+        Raises MeasureError when it cannot be written; nothing stays behind then.
+        """
         record = cls(site_data, run, [])
-        record._folder.mkdir(parents=True)
-        record.save()
-        (record._folder / "samples.jsonl").touch()
-        _flush_folder(record._folder)
+        folder = record._folder
+        try:
+            folder.mkdir(parents=True)
+            _write_json(folder / "run.json", run)
+            (folder / "samples.jsonl").touch()
+            _flush_folder(folder)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise MeasureError(
+                f"{folder}: the run cannot begin ({error.strerror}). Make room there, or name another "
+                "folder with --site-data"
+            ) from error
         return record
 
     @classmethod

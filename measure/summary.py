@@ -30,7 +30,7 @@ def results_table(run: Json, samples: Sequence[Json]) -> Table:
     """One row a cell: time and energy per token, and how much the processes differ."""
     table = Table(title=f"{run['run_id']} ({run['status']})", title_justify="left", box=SIMPLE)
     table.add_column("cell")
-    for heading in ("per token", "by process", "tokens/s", "energy", "samples"):
+    for heading in ("per token", "by process", "tokens/s", "energy", "samples", "processes"):
         table.add_column(heading, justify="right")
     for planned in map(PlannedCell.from_json, run["plan"]["cells"]):
         table.add_row(planned.cell.label(), *_results(planned.cell, samples))
@@ -98,20 +98,21 @@ def _results(cell: Cell, samples: Sequence[Json]) -> tuple[str, ...]:
     refusal = next((s["refusal"] for s in own if s["refusal"]), None)
     timed = [s for s in own if not s["warm_up"] and not s["refusal"]]
     if refusal and not timed:
-        return (refusal["kind"], "", "", "", "0")
+        return (refusal["kind"], "", "", "", "0", "0")
     if not timed:
-        return ("not measured", "", "", "", "0")
+        return ("not measured", "", "", "", "0", "0")
     if cell.experiment == "kv_cache":
         per_token = statistics.median(s["kv_cache_bytes"] / s["tokens"] for s in timed)
-        return (f"{per_token:,.0f} bytes", "", "", "", str(len(timed)))
+        return (f"{per_token:,.0f} bytes", "", "", "", str(len(timed)), str(len(_processes(timed))))
     medians = process_medians(timed, "duration_s")
     middle = statistics.median(medians)
     return (
         seconds(middle),
-        f"{seconds(min(medians))} to {seconds(max(medians))}",
+        between(min(medians), max(medians)),
         f"{1 / middle:,.1f}",
         _energy(timed),
-        f"{len(timed)} in {len(medians)} processes",
+        str(len(timed)),
+        str(len(medians)),
     )
 
 
@@ -130,9 +131,24 @@ def _energy(timed: Sequence[Json]) -> str:
     return f"{statistics.median(process_medians(metered, 'energy_joules')):.3g} J"
 
 
+def _processes(timed: Iterable[Json]) -> set[int]:
+    return {sample["process"] for sample in timed}
+
+
 def seconds(value_s: float) -> str:
     """A time for people, three figures."""
+    factor, unit = _unit(value_s)
+    return f"{value_s * factor:.3g} {unit}"
+
+
+def between(low_s: float, high_s: float) -> str:
+    """Two times for people, in the unit of the longer."""
+    factor, unit = _unit(high_s)
+    return f"{low_s * factor:.3g}–{high_s * factor:.3g} {unit}"
+
+
+def _unit(value_s: float) -> tuple[float, str]:
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if value_s * factor >= 1:
-            return f"{value_s * factor:.3g} {unit}"
-    return f"{value_s * 1e9:.3g} ns"
+            return factor, unit
+    return 1e9, "ns"

@@ -101,7 +101,7 @@ def test_the_tree_in_the_readme_is_true() -> None:
 def test_every_make_target_in_the_readme_exists() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = set(re.findall(r"make ([a-z-]+)", readme))
+    named = set(re.findall(r"`make ([a-z-]+)`", readme)) | set(re.findall(r"\$ make ([a-z-]+)", readme))
     assert {"site", "test", "measure", "serve", "check"} <= named
     assert named <= targets
 

@@ -100,6 +100,19 @@ def test_a_full_disk_keeps_what_was_written(site_data: Path) -> None:
     assert len(samples_file(site_data).read_text().splitlines()) == 2
 
 
+def test_a_run_that_cannot_begin_leaves_nothing_behind(site_data: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+        with pytest.raises(MeasureError, match="the run cannot begin"):
+            new_run(site_data)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list((site_data / "unfinished").iterdir()) == []
+
+
 def test_no_number_that_json_does_not_know(site_data: Path) -> None:
     run = new_run(site_data)
     with pytest.raises(ValueError, match="not JSON compliant"):

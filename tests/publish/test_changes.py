@@ -63,6 +63,16 @@ def test_numbers_come_and_go(old: dict[str, Any], site_data: Path) -> None:
     assert "weights.bytes: new on the page → 6.17" in text
 
 
+def test_a_run_that_no_alias_takes_is_named(old: dict[str, Any], empty_data: Path) -> None:
+    plan = fixture_data.run_record("quick-run", 0)["plan"] | {"name": "quick"}
+    fixture_data.write_run(empty_data)
+    fixture_data.write_run(empty_data, "quick-run", plan=plan)
+    (line,) = compare(old, publish(empty_data))
+    assert line.startswith(
+        "quick-run is on no page: no alias in docs/quantities.toml takes it (qwen2.5-1.5b, plan quick"
+    )
+
+
 def test_the_command(old: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "old.json"
     path.write_text(dump(old), encoding="utf-8")

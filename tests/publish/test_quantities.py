@@ -55,6 +55,7 @@ BAD = {
     "reserved word": (DECODE.replace("decode.x", "decode.low"), "cannot be an id"),
     "foreign word": (DECODE.replace("decode.x", "model.x"), "cannot be an id"),
     "unknown alias": (DECODE + 'run = "mian"\n', "nearest known: main"),
+    "unknown weights": ('[runs.r]\nlabel = "R"\nmodel = "m"\nplans = ["p"]\nweights = ["fiel"]\n', "known: file"),
     "not an expression": (derived("a.b", "decode.x +"), "is not an expression"),
     "unknown name": (DECODE + derived("a.b", "decode.y / 2"), "nearest known: decode.x"),
     "cycle": (
@@ -203,6 +204,18 @@ def test_the_newest_run_counts(empty_data: Path) -> None:
     fixture_data.write_run(empty_data, "z-older", finished_at="2026-01-01T00:00:00Z")
     book = Book(store.load(empty_data), quantities.read(fixture_data.ROOT / "docs/quantities.toml"))
     assert book.run("main").id == "a-newer"
+
+
+def test_random_weights_do_not_pass_for_real_ones(site_data: Path, empty_data: Path) -> None:
+    """A newer run of the small model with random weights leaves the alias for real weights where it was."""
+    fixture_data.small_run(empty_data)
+    real = next((empty_data / "runs").iterdir()).name
+    record = fixture_data.run_record("newer-random", 0, finished_at="2099-01-01T00:00:00Z")["model"]
+    model = record | {"name": "smollm2-135m", "parameters": 134_515_008}
+    fixture_data.write_run(empty_data, "newer-random", finished_at="2099-01-01T00:00:00Z", model=model)
+    book = Book(store.load(empty_data), quantities.read(fixture_data.ROOT / "docs/quantities.toml"))
+    assert book.run("real-weights").id == real
+    assert [run.id for run in book.unasked()] == ["newer-random"]
 
 
 def test_no_run_answers_to_an_alias(empty_data: Path) -> None:

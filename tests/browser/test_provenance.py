@@ -68,6 +68,7 @@ def assert_inside(page: Page, popover: Locator) -> None:
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= page.evaluate("document.documentElement.clientWidth")
+    assert box["height"] >= 60, "squeezed: nobody can read it"
 
 
 def assert_apart(popover: Locator, number: Locator) -> None:

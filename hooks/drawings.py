@@ -65,7 +65,9 @@ def lines(points: Sequence[Point], narrow: bool, *, log: bool) -> Any:
         base.mark_point(filled=True, size=55, opacity=1).encode(
             y=y, shape=alt.Shape("series:N", legend=None)
         ),
-        _labels(list(last.values()), align="right", baseline="bottom", dx=-8, dy=-8).encode(x=x, y=y, color=color),
+        _labels(list(last.values()), align="right", baseline="bottom", dx=-8, dy=-8).encode(
+            x=x, y=y, color=color
+        ),
     )
 
 

@@ -104,6 +104,12 @@ class Project:
             env={k: v for k, v in os.environ.items() if not k.startswith("SPLICED")},
         )
 
+    def published(self, quantity: str) -> float:
+        """The value of a number on the page, before it is rounded."""
+        published = json.loads((self.folder / "site" / "published.json").read_text(encoding="utf-8"))
+        (value,) = (q["value"] for q in published["pages"]["index.md"]["quantities"] if q["id"] == quantity)
+        return float(value)
+
     def page(self) -> BeautifulSoup:
         built = self.build()
         assert built.returncode == 0, built.stdout + built.stderr
@@ -121,9 +127,15 @@ def number(page: BeautifulSoup, quantity: str) -> Tag:
     return found
 
 
-def milliseconds(text: str) -> float:
-    value, unit = text.replace(" ", " ").replace("\u202f", " ").split(" ")
-    return float(value) * {"s": 1e3, "ms": 1.0, "µs": 1e-3}[unit]
+def bounds_s(text: str) -> tuple[float, float]:
+    """Seconds between which the value lies that was rounded to `text`."""
+    figures, unit = text.split("\u202f")
+    digits = figures.replace(".", "")
+    decimals = len(figures.partition(".")[2])
+    zeros = len(digits) - len(digits.rstrip("0")) if not decimals else 0
+    half = 10.0 ** (zeros - decimals) / 2
+    factor = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
+    return (float(figures) - half) * factor, (float(figures) + half) * factor
 
 
 def median_of_process_medians(samples: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool]) -> float:
@@ -141,8 +153,10 @@ def is_decode(sample: dict[str, Any]) -> bool:
 def test_what_was_measured_is_what_the_page_says(project: Project) -> None:
     page = project.page()
     decode = number(page, "decode.seconds_per_token")
-    expected_ms = 1e3 * median_of_process_medians(project.samples(), is_decode)
-    assert milliseconds(decode.text) == pytest.approx(expected_ms, rel=0.3)  # rounding follows the interval
+    expected_s = median_of_process_medians(project.samples(), is_decode)
+    assert project.published("decode.seconds_per_token") == pytest.approx(expected_s)
+    low_s, high_s = bounds_s(decode.text)
+    assert low_s <= expected_s <= high_s
     assert decode["data-run"] == project.run_id
     assert decode["id"] == "n-decode.seconds_per_token"
     size = number(page, "kv_cache.bytes_per_token")
@@ -157,14 +171,16 @@ def test_what_was_measured_is_what_the_page_says(project: Project) -> None:
 
 
 def test_changed_samples_change_the_page(project: Project) -> None:
-    before = milliseconds(number(project.page(), "decode.seconds_per_token").text)
+    before = number(project.page(), "decode.seconds_per_token").text
+    before_s = project.published("decode.seconds_per_token")
     samples = project.samples()
     for sample in samples:
         if is_decode(sample):
-            sample["duration_s"] *= 3
+            sample["duration_s"] *= 30
     project.write(samples)
-    after = milliseconds(number(project.page(), "decode.seconds_per_token").text)
-    assert after / before == pytest.approx(3, rel=0.4)
+    after = number(project.page(), "decode.seconds_per_token").text
+    assert after != before
+    assert project.published("decode.seconds_per_token") == pytest.approx(30 * before_s)
 
 
 def test_missing_samples_fail_the_build(project: Project) -> None:

@@ -189,7 +189,7 @@ class Session:
     ) -> Json:
         """Ask for one sample and record it."""
         assert self.record is not None
-        self._show(round_, planned.cell, warm_up=warm_up)
+        self._show(round_, ("warming up " if warm_up else "") + planned.cell.label())
         answer = process.measure(planned.cell, steps)
         sample = _sample(planned.cell, answer, steps, number, repetition, warm_up=warm_up)
         self.record.append(sample)
@@ -216,7 +216,7 @@ class Session:
     def _open_process(self, round_: int) -> WorkerProcess:
         """Start a fresh process and wait until its model stands."""
         number = 0 if self.record is None else len(self.record.run["processes"])
-        self._report.update(f"process {number + 1}", f"building {self._title}", 0, 0, None)
+        self._show(round_, f"building {self._title}")
         request = self._request
         job = {
             "site_data": str(request.site_data),
@@ -333,24 +333,30 @@ class Session:
         share = (end - time.monotonic() + self._build_s) / rounds_left - self._build_s
         return time.monotonic() + share
 
-    def _show(self, round_: int, cell: Cell, *, warm_up: bool) -> None:
-        assert self.record is not None
+    def _show(self, round_: int, detail: str) -> None:
+        """Report what `round_` does now, how far the run is, and how long it still takes."""
+        if self.record is None:
+            self._report.update("round 1", detail, 0, 0, None)
+            return
         done = sum(len(_timed(self._samples(p.cell))) for p in self._plan.cells)
         counts = {p.cell: self._repetitions(p) for p in self._plan.cells if not self._is_refused(p.cell)}
-        expected = {c: self._expected_s(c) for c in counts}
-        left_s: float | None = None
-        if all(e is not None for e in expected.values()):
-            rounds_after = self._plan.rounds - round_ - 1
-            a_round_s = sum((count + 1) * (expected[c] or 0.0) for c, count in counts.items())
-            this_round_s = sum(
-                len(missing) * (expected[p.cell] or 0.0) for p, missing in self._wanted(round_)
-            )
-            left_s = this_round_s + rounds_after * (a_round_s + self._build_s)
-            if self._plan.budget_s is not None:
-                left_s = min(left_s, max(self._began + self._plan.budget_s - time.monotonic(), 0.0))
         stage = f"round {round_ + 1} of {self._plan.rounds}"
-        detail = ("warming up " if warm_up else "") + cell.label()
-        self._report.update(stage, detail, done, sum(counts.values()) * self._plan.rounds, left_s)
+        self._report.update(
+            stage, detail, done, sum(counts.values()) * self._plan.rounds, self._left_s(round_, counts)
+        )
+
+    def _left_s(self, round_: int, counts: dict[Cell, int]) -> float | None:
+        """Seconds until the run is complete; None before each experiment was seen once."""
+        expected = {cell: self._expected_s(cell) for cell in counts}
+        if any(seconds is None for seconds in expected.values()):
+            return None
+        rounds_after = self._plan.rounds - round_ - 1
+        a_round_s = sum((count + 1) * (expected[cell] or 0.0) for cell, count in counts.items())
+        this_round_s = sum(len(missing) * (expected[p.cell] or 0.0) for p, missing in self._wanted(round_))
+        left_s = this_round_s + rounds_after * (a_round_s + self._build_s)
+        if self._plan.budget_s is not None:
+            left_s = min(left_s, max(self._began + self._plan.budget_s - time.monotonic(), 0.0))
+        return left_s
 
 
 def _timed(samples: list[Json]) -> list[Json]:

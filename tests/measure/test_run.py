@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -286,3 +287,13 @@ def test_a_cell_that_does_not_fit_is_recorded_and_the_run_goes_on(site_data: Pat
     assert any(s["prompt_tokens"] == 64 and s["refusal"] is None for s in samples)
     assert "did_not_fit" in done.stdout and "ran out of memory" in done.stdout
     assert measure("check", "--site-data", str(site_data)).returncode == 0
+
+
+def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
+    """A Python that has nothing but the standard library."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "measure", "list"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "is not installed here" in done.stderr and "--group measure" in done.stderr
+    assert "Traceback" not in done.stderr

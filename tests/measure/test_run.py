@@ -118,7 +118,11 @@ def test_list_and_show(finished: FinishedRun, measure: Command) -> None:
 
 def start_and_wait_for_samples(measure: Command, site_data: Path, count: int) -> subprocess.Popen[str]:
     """Start a run and return when it has written `count` samples."""
-    process = measure.start("run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data))
+    process = measure.start(
+        *("run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data)),
+        # a shell starts what runs in the background with SIGINT ignored, and so these tests perhaps
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         files = list((site_data / "unfinished").glob("*/samples.jsonl"))

@@ -8,6 +8,7 @@ and its text takes the same placeholders.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,19 @@ _CONTENT = '<div class="jupyter-wrapper">'
 _BLOCKED = "script, style, link, iframe, .jp-OutputPrompt, .jp-InputPrompt"
 _HIDDEN = "hide-input"
 """Tag of a code cell whose code the page leaves out."""
+
+
+def isolate_kernels(folder: Path) -> None:
+    """Give the kernels a profile of their own in `folder`, made here.
+
+    Without it they would run the start-up files of whoever builds the site, and each would log that it talks
+    over TCP, which it does within this machine and for the seconds of a build.
+    """
+    profile = folder / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    settings = {"IPKernelApp": {"log_level": "ERROR"}}
+    (profile / "ipython_kernel_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    os.environ["IPYTHONDIR"] = str(folder)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
     quantities = Path(config.docs_dir) / "quantities.toml"
     os.environ[SITE_DATA], os.environ[QUANTITIES] = str(site_data), str(quantities)
+    importlib.import_module("hooks.notebook_pages").isolate_kernels(root / ".build" / "ipython")
     # Kernels of notebooks start elsewhere and must find this package too.
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(ROOT) not in paths:

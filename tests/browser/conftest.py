@@ -107,7 +107,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
-        pytest.fail(f"no browser at {CHROMIUM}: install Debian's package chromium, or name one in CHROMIUM")
+        reason = f"no browser at {CHROMIUM}: install Debian's package chromium, or name one in CHROMIUM"
+        if os.environ.get("CI"):  # there, a test that is left out would pass for one that holds
+            pytest.fail(reason)
+        pytest.skip(reason)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium

@@ -59,7 +59,8 @@ def remarks(run: Json, samples: Sequence[Json]) -> list[str]:
 def runs_table(site_data: Path) -> Table:
     """All runs of `site_data`, unfinished ones too."""
     table = Table(title=f"runs in {site_data}", title_justify="left", box=SIMPLE)
-    for heading in ("run", "status", "model", "weights", "plan", "machine", "samples"):
+    table.add_column("run", no_wrap=True)  # to be copied into other commands
+    for heading in ("status", "model", "weights", "plan", "machine", "samples"):
         table.add_column(heading, overflow="fold")
     for folder in record.run_folders(site_data):
         run, samples = record.load(site_data, folder.name)

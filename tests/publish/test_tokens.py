@@ -108,12 +108,14 @@ def test_a_truncated_file(empty_data: Path) -> None:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """The same file as transformers loads it."""
-    from transformers import PreTrainedTokenizerFast
+    """The same file as transformers loads it, as the tokenizer of Qwen2.5."""
+    from transformers import AutoTokenizer
 
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    path.write_bytes(lzma.decompress((ROOT / "site_data/tokenizers/qwen2.5/tokenizer.json.xz").read_bytes()))
-    return PreTrainedTokenizerFast(tokenizer_file=str(path))
+    folder = tmp_path_factory.mktemp("tokenizer")
+    content = lzma.decompress((ROOT / "site_data/tokenizers/qwen2.5/tokenizer.json.xz").read_bytes())
+    (folder / "tokenizer.json").write_bytes(content)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "Qwen2Tokenizer"}', encoding="utf-8")
+    return AutoTokenizer.from_pretrained(folder)
 
 
 @settings(max_examples=200)

@@ -53,6 +53,9 @@ class Session:
         self._build_s = 0.0
         self._title = request.model
         self.record = record
+        self._by_cell: dict[Cell, list[Json]] = {}
+        for sample in record.samples if record else ():
+            self._index(sample)
 
     def run(self) -> Path:
         """Take what is missing and complete the run; returns its folder.
@@ -188,11 +191,10 @@ class Session:
         warm_up: bool,
     ) -> Json:
         """Ask for one sample and record it."""
-        assert self.record is not None
         self._show(round_, ("warming up " if warm_up else "") + planned.cell.label())
         answer = process.measure(planned.cell, steps)
         sample = _sample(planned.cell, answer, steps, number, repetition, warm_up=warm_up)
-        self.record.append(sample)
+        self._keep(sample)
         if sample["refusal"]:
             self._report.say(f"{planned.cell.label()}: {sample['refusal']['reason']}")
         return sample
@@ -208,7 +210,7 @@ class Session:
         )
         refusal = {"event": "refused", "refusal": {"kind": "did_not_fit", "reason": reason}}
         number = self.record.run["processes"][-1]["process"]
-        self.record.append(_sample(death.cell, refusal, 1, number, 0, warm_up=True))
+        self._keep(_sample(death.cell, refusal, 1, number, 0, warm_up=True))
         self._report.say(reason)
 
     # Processes and records
@@ -280,8 +282,17 @@ class Session:
     # What is known so far
 
     def _samples(self, cell: Cell) -> list[Json]:
+        return self._by_cell.get(cell, [])
+
+    def _keep(self, sample: Json) -> None:
+        """Record a new sample."""
         assert self.record is not None
-        return [s for s in self.record.samples if cell_of(s) == cell]
+        self.record.append(sample)
+        self._index(sample)
+
+    def _index(self, sample: Json) -> None:
+        """Keep samples by cell: searching all of them for each cell after each sample would take longer than it."""
+        self._by_cell.setdefault(cell_of(sample), []).append(sample)
 
     def _is_refused(self, cell: Cell) -> bool:
         return any(s["refusal"] for s in self._samples(cell))

@@ -19,7 +19,9 @@ from jsonschema.exceptions import best_match
 
 from hooks.errors import Place, PublishError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Records of these versions are read: all that a later one added is optional."""
 
 _KNOWN_FOLDERS = {"runs", "models", "cited", "tokenizers", "unfinished"}
 _KNOWN_FILES = {"schema.json", "ledger.jsonl", "datapackage.json", "README.md"}
@@ -352,7 +354,7 @@ def _records(
 def _record(path: Path, kind: str, schema: _Schema) -> Record:
     place = Place(str(path))
     record = _parse(_read(path), place)
-    if isinstance(record, dict) and record.get("schema_version") != SCHEMA_VERSION:
+    if isinstance(record, dict) and record.get("schema_version") not in READABLE_VERSIONS:
         _refuse_version(place, record.get("schema_version"), "schema_version")
     checked: Record = schema.check(kind, record, place)
     return checked
@@ -363,7 +365,7 @@ def _refuse_version(place: Place, found: object, field: str) -> NoReturn:
     raise PublishError(
         "unknown schema version",
         place=place,
-        expected=f"{field} {SCHEMA_VERSION}",
+        expected=f"{field} {SCHEMA_VERSION} or an earlier one",
         found=f"{field} {found}",
         mend=(
             "update this repository: the file was written by a newer one"

@@ -14,7 +14,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from measure.record import CELL_FIELDS, SCHEMA_VERSION
+from measure.record import CELL_FIELDS, READABLE_VERSIONS, SCHEMA_VERSION
 
 Json = dict[str, Any]
 
@@ -94,7 +94,7 @@ class Checker:
     def _valid(
         self, path: Path, line: int | None, data: Any, validator: Draft202012Validator
     ) -> Iterator[Problem]:
-        if isinstance(data, dict) and data.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+        if isinstance(data, dict) and data.get("schema_version", SCHEMA_VERSION) not in READABLE_VERSIONS:
             yield Problem(path, line, "schema_version", _known_version(), repr(data["schema_version"]))
             return
         for error in validator.iter_errors(data):

@@ -19,7 +19,9 @@ from typing import Any
 from measure.errors import MeasureError, UsageError
 from measure.plan import Cell
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Runs of these versions are read: all that a later one added is optional."""
 CELL_FIELDS = tuple(Cell.__dataclass_fields__)
 
 Json = dict[str, Any]

@@ -24,7 +24,7 @@ from measure.plan import (
 )
 from measure.process import ProcessDied, WorkerProcess
 from measure.progress import ProgressReport, duration
-from measure.record import Json, RunRecord, cell_of
+from measure.record import SCHEMA_VERSION, Json, RunRecord, cell_of
 
 SEED = 20
 """Seeds weights, prompts and order of every run: the same on every machine, so that runs can be compared."""
@@ -254,7 +254,7 @@ class Session:
         return RunRecord.begin(
             request.site_data,
             {
-                "schema_version": 1,
+                "schema_version": SCHEMA_VERSION,
                 "run_id": f"{now:%Y%m%d-%H%M%S}-{request.model}-{device}",
                 "status": "unfinished",
                 "started_at": process.started_at,

@@ -98,8 +98,8 @@ def test_a_last_line_cut_short(run_copy: FinishedRun) -> None:
     ("change", "said"),
     [
         (
-            lambda r: r.update(schema_version=2),
-            "schema_version: expected 1, the version that this program reads",
+            lambda r: r.update(schema_version=3),
+            "schema_version: expected 2, the version that this program reads",
         ),
         (
             lambda r: r.update(run_id="other"),

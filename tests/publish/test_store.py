@@ -106,12 +106,12 @@ def test_a_duration_missing_without_a_refusal(empty_data: Path) -> None:
     assert "duration_s is missing without a refusal" in refused(empty_data)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 3, "1", None])
 def test_unknown_schema_version(version: object, empty_data: Path) -> None:
     path = edit_run(empty_data, schema_version=version)
     text = refused(empty_data)
     assert text.startswith(f"{path}: unknown schema version")
-    assert "expected: schema_version 1" in text and f"found: schema_version {version}" in text
+    assert "expected: schema_version 2" in text and f"found: schema_version {version}" in text
 
 
 def test_a_run_under_another_name(empty_data: Path) -> None:

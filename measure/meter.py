@@ -10,16 +10,34 @@ import torch
 
 @dataclass(frozen=True)
 class Energy:
-    """Gross energy of one window in joules with its error, or the refusal that stands in its place."""
+    """Gross energy of one window with its error, or the refusal in its place, and what was seen meanwhile.
+
+    A meter refuses where the joules themselves are in doubt: nothing measured them, they are below what it
+    resolves, its two readings disagree, or another's work is among them. Whether the window's *time* counts is
+    decided in gates.py from the facts; joules of a window whose clocks were held down are right for it, and stand.
+    """
 
     joules: float | None
     error_joules: float | None
+    """One side; the sum of `budget`."""
     refusal: dict[str, str] | None
+    budget: dict[str, float] | None = None
+    """What the error is made of, joules by source; None without an energy."""
+    second_joules: float | None = None
+    """The same window by a second, independent reading; kept also where the energy was refused."""
+    company: str | None = None
+    """Who else was on the accelerator, in words; None where nobody was seen."""
+    slowdowns: tuple[str, ...] = ()
+    """Why its clocks were held down, beyond its ordinary power management."""
+    agreement: str | None = None
+    """How the two readings disagree, in words; None where they agree or where there is no second one."""
+    device_state: dict[str, Any] | None = None
+    """The `device_state` object of a sample; None where the device does not say."""
 
     @classmethod
-    def refused(cls, kind: str, reason: str) -> Energy:
-        """No energy, for a reason; `kind` is one of schema.json's refusal kinds."""
-        return cls(None, None, {"kind": kind, "reason": reason})
+    def refused(cls, kind: str, reason: str, **seen: Any) -> Energy:
+        """No energy, for a reason; `kind` is one of schema.json's refusal kinds, `seen` the facts that are known."""
+        return cls(None, None, {"kind": kind, "reason": reason}, **seen)
 
 
 class Meter(Protocol):

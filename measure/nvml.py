@@ -9,7 +9,7 @@ misses d seconds of the load and counts as many of the rest before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -208,10 +208,11 @@ class NvmlMeter:
             raise DriverError(watch.failure)
         if watch.ran_backwards or before_joules < window.opening.joules:
             raise DriverError("the energy counter went backwards")
-        disturbance = watch.company or self._company.any() or _slowed(watch.slowdowns)
-        if disturbance:
-            return Energy.refused("contaminated", disturbance)
-        return self._resolved(window, closing)
+        company = watch.company or self._company.any()
+        slowdowns = tuple(sorted(watch.slowdowns))
+        if company:
+            return Energy.refused("contaminated", company, company=company, slowdowns=slowdowns)
+        return replace(self._resolved(window, closing), slowdowns=slowdowns)
 
     def _resolved(self, window: _Window, closing: Closing) -> Energy:
         begun_s, closed_s = window.begun_s, closing.closed_s
@@ -223,11 +224,12 @@ class NvmlMeter:
                 f"{closed_s - begun_s:.2g} s are too short for a counter that moves every "
                 f"{self._study.tick.period_s:.2g} s: {max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J",
             )
-        doubt = lost_tick(self._study.tick, closing) or disagreement(
-            energy, window.watch.samples, begun_s, closed_s, self._sensor_lag_s
-        )
+        lost = lost_tick(self._study.tick, closing)
+        if lost:
+            return Energy.refused("unresolved", lost)
+        doubt = disagreement(energy, window.watch.samples, begun_s, closed_s, self._sensor_lag_s)
         if doubt:
-            return Energy.refused("unresolved", doubt)
+            return Energy.refused("unresolved", doubt, agreement=doubt)
         return Energy(energy.value, energy.error, None)
 
     def _power_ranges(self, window: _Window, closing: Closing) -> tuple[PowerRange, PowerRange]:
@@ -246,10 +248,6 @@ class NvmlMeter:
             self._seen.low_watts, max(self._seen.high_watts, self._power_limit_watts or 0.0)
         )
         return (PowerRange.around([*late, mean_watts]) if late else anything), anything
-
-
-def _slowed(slowdowns: set[str]) -> str | None:
-    return f"the GPU's clocks were held down: {', '.join(sorted(slowdowns))}" if slowdowns else None
 
 
 def _study(card: Card, clock: Clock) -> Study:

@@ -17,7 +17,8 @@ from hooks.estimates import Estimate, estimate, through
 from hooks.fields import FIELDS
 from hooks.quantities import CELL_KEYS, Alias, Definition, Definitions
 from hooks.readings import Reading, Source, Verdict, cell_words
-from hooks.store import Run, Sample, Store
+from hooks.records import Run, Sample
+from hooks.store import Store
 
 _RUN_FACTS = ("run.parameters", "run.weights_bytes", "run.bytes_per_element")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hooks.store import Refusal, Sample
+from hooks.records import Refusal, Sample
 
 Outcome = tuple[float | None, Refusal | None]
 """A sample's value; or None and, where the sample says so, why."""

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from hooks.markup import element
 from hooks.pages import PageState
 from hooks.readings import Reading
-from hooks.store import Record, Run
+from hooks.records import Record, Run
 
 Rows = list[tuple[str, str]]
 

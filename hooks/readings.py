@@ -9,7 +9,7 @@ from typing import Any
 from hooks import formatting
 from hooks.estimates import Estimate
 from hooks.quantities import Alias
-from hooks.store import Record, Refusal, Run
+from hooks.records import Record, Refusal, Run
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,12 @@ class Measured:
     duration_s: float | None
     foreign_cpu_share: float | None
     energy: Energy
-    kv_cache_bytes: int
+    kv_cache_bytes: int | None
     peak_bytes: int | None
+    system_s: float | None = None
+    """The window on the system's clock, seconds, to be compared with `duration_s`."""
+    tokens_held: int | None = None
+    """Tokens of each sequence in the cache afterwards."""
 
     @property
     def step_s(self) -> float:
@@ -129,9 +133,10 @@ class Bench:
         energy = self._meter.end()
         cache = cache_after()
         held = int(cache.get_seq_length())
-        if held != cell.length:
-            raise RuntimeError(f"{cell.label()}: the cache holds {held} tokens a sequence afterwards")
-        self._caches.offer((cell.batch, cell.length), cache)
+        if held == cell.length:
+            self._caches.offer((cell.batch, cell.length), cache)
+        else:
+            self._caches.clear()  # the session refuses the sample; the next one gets a fresh cache
         return Measured(
             started_at=window.started_at,
             steps=steps,
@@ -141,6 +146,8 @@ class Bench:
             energy=energy,
             kv_cache_bytes=cache_bytes(cache),
             peak_bytes=self._peak_bytes(),
+            system_s=window.system_s,
+            tokens_held=held,
         )
 
     def _cache_filled_to(self, cell: Cell) -> DynamicCache:

@@ -3,6 +3,7 @@
 An id is words joined by dots, where a word may hold digits, underscores and inner dashes:
 `model.qwen2.5-1.5b.parameters`. A minus sign therefore needs a space before it.
 The library simpleeval evaluates; it is given no attributes, no strings, no powers and three functions.
+Limits on length, nesting and size keep any text from hanging a build.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +23,31 @@ from hooks.errors import PublishError
 LONGEST = 400
 """Characters in an expression. Longer ones belong into a quantity of their own."""
 
+DEEPEST = 40
+"""Parentheses, signs and calls inside one another."""
+
 _WORD = r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*"
 ID = re.compile(rf"(?<![\w.])[A-Za-z]\w*(?:-\w+)*(?:\.{_WORD})+")
 """A dotted id, as it stands in an expression."""
 
+
+def _finite(operation: Callable[..., float]) -> Callable[..., float]:
+    """The operation, refusing a result that no float can hold."""
+
+    def checked(*values: float) -> float:
+        result = operation(*values)
+        if not abs(result) <= sys.float_info.max:
+            raise OverflowError("a result that is not finite")
+        return result
+
+    return checked
+
+
 _OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Add: _finite(operator.add),
+    ast.Sub: _finite(operator.sub),
+    ast.Mult: _finite(operator.mul),
+    ast.Div: _finite(operator.truediv),
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -69,16 +87,19 @@ class Expression:
         """The result with `values[id]` in place of each id.
 
         Raises:
-            PublishError: A division by zero, or another operation that has no result.
+            PublishError: A division by zero, or another operation that has no finite result.
         """
-        names = {f"v{index}": values[name] for index, name in enumerate(self.ids)}
+        names = {f"{_stand_in(self.source)}{index}": values[name] for index, name in enumerate(self.ids)}
         evaluator = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS, names=names)
         evaluator.nodes = {node: evaluator.nodes[node] for node in _NODES}
         try:
             result = evaluator.eval(self.source, previously_parsed=self.tree)
         except (simpleeval.InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
             raise PublishError(
-                f"`{self.source}` cannot be computed", expected=_GRAMMAR, found=str(error)
+                f"`{self.source}` cannot be computed",
+                expected=f"a finite result; {_GRAMMAR}",
+                found=str(error),
+                mend="see which part is zero or out of range, and guard it with max(…) or {{ when … }}",
             ) from error
         if not isinstance(result, (bool, int, float)):
             raise PublishError(
@@ -105,11 +126,12 @@ def parse(source: str) -> Expression:
             mend="give its parts ids of their own in docs/quantities.toml",
         )
     ids: list[str] = []
+    letter = _stand_in(source)
 
     def stand_in(match: re.Match[str]) -> str:
         if match[0] not in ids:
             ids.append(match[0])
-        return f"v{ids.index(match[0])}"
+        return f"{letter}{ids.index(match[0])}"
 
     plain = ID.sub(stand_in, source)
     try:
@@ -121,8 +143,32 @@ def parse(source: str) -> Expression:
             found=str(error).partition(" (")[0],
             mend=_MEND,
         ) from error
-    _check(body, source, {f"v{index}" for index in range(len(ids))})
+    _check(body, source, {f"{letter}{index}" for index in range(len(ids))})
+    if _depth(body) > DEEPEST:
+        raise PublishError(
+            f"`{source}` is nested too deep",
+            expected=f"at most {DEEPEST} operations inside one another",
+            mend="give its parts ids of their own in docs/quantities.toml",
+        )
     return Expression(source, tuple(ids), ast.Expr(body))
+
+
+def _stand_in(source: str) -> str:
+    """What stand-in names begin with: something that `source` does not hold, so that nobody can write one."""
+    letters = "v"
+    while letters in source:
+        letters += "v"
+    return letters
+
+
+def _depth(body: ast.AST) -> int:
+    """Nodes on the longest way down; counted without recursion, since the text may be nested at will."""
+    deepest, waiting = 0, [(body, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def _check(body: ast.AST, source: str, names: set[str]) -> None:
@@ -135,11 +181,16 @@ def _check(body: ast.AST, source: str, names: set[str]) -> None:
                 found=node.id,
                 mend="write the quantity's full id; docs/quantities.toml lists them",
             )
-        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
+        if isinstance(node, ast.Call) and not (
+            isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+        ):
             raise PublishError(
-                f"`{source}` calls something that is no function", expected=_GRAMMAR, mend=_MEND
+                f"`{source}` calls something that is no function",
+                expected=", ".join(_FUNCTIONS),
+                found=source,
+                mend=_MEND,
             )
-        number = not isinstance(node, ast.Constant) or type(node.value) in (int, float)
+        number = not isinstance(node, ast.Constant) or _is_number(node.value)
         if not (isinstance(node, known) and number):
             raise PublishError(
                 f"`{source}` uses something that expressions do not have",
@@ -147,6 +198,10 @@ def _check(body: ast.AST, source: str, names: set[str]) -> None:
                 found=ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__,
                 mend=_MEND,
             )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def _is_condition(node: ast.AST) -> bool:

@@ -13,10 +13,10 @@ from typing import Any
 
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
+from hooks.forms import plain_text
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find as find_leftovers
 from hooks.pages import NumberUse, PageState
-from hooks.resolve import plain_text
 
 PUBLISHED = "published.json"
 LAST_GOOD = "last-good.json"

@@ -1,6 +1,6 @@
 """Putting what a placeholder means in its place in the tree, in document order, in one pass.
 
-This is the dispatch: each form has one method here, which leaves the work to the form's own module. An error
+What a form means is `hooks.forms`; what depends on the text around it (`when`, `claim`) is here. An error
 is kept in the page with the placeholder's line, and the pass goes on, so that an author sees all of a page's errors.
 """
 
@@ -13,21 +13,10 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import (
-    branches,
-    charts,
-    claims,
-    expressions,
-    figures,
-    leftovers,
-    markup,
-    provenance,
-    tables,
-    tokens,
-)
+from hooks import branches, claims, expressions, forms, leftovers, markup, provenance
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
-from hooks.placeholders import PATTERN, Placeholder, parse
+from hooks.placeholders import Placeholder, parse
 
 if TYPE_CHECKING:
     from hooks.extension import Site
@@ -38,8 +27,6 @@ TAG = "spliced-placeholder"
 _MARK = re.compile("\x02spliced:(\\d+)\x03")
 _MARK_IN_HTML = re.compile(rf"(?:<{TAG}>)?{_MARK.pattern}(?:</{TAG}>)?")
 _HEADINGS = {f"h{level}" for level in range(1, 7)}
-_INTERACTIVE = {"a", "summary", "button", "label"}
-_WITHOUT_POPOVER = _HEADINGS | _INTERACTIVE
 _CONTROL = ("when", "otherwise", "end")
 
 
@@ -199,11 +186,25 @@ class Resolver:
             markup.replace(parent, waiting, None)
             return
         try:
-            getattr(self, "_" + parsed.form.name.replace("-", "_"))(parent, waiting, parsed, within)
+            if parsed.form.name == "claim":
+                self._claim(parent, waiting, parsed)
+            elif parsed.form.name == "measured-in":
+                self._late.append((parent, waiting))
+            else:
+                self._make(parent, waiting, parsed, within)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             if waiting in list(parent):
                 markup.replace(parent, waiting, None)
+
+    def _make(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+        made = forms.MAKERS[parsed.form.name](parsed, forms.Context(self.site, self.page, within, self.md))
+        if made.block:
+            self._stand_alone(parent, waiting, made.node)
+            return
+        if made.text is not None and isinstance(made.node, Element):
+            self._texts[made.node] = made.text
+        markup.replace(parent, waiting, made.node)
 
     def _attributes(self, item: Element) -> None:
         """Alt texts and titles take the plain form."""
@@ -218,37 +219,14 @@ class Resolver:
         if parsed is None:
             return ""
         try:
-            return plain(parsed, self.site, self.page)
+            return forms.plain(parsed, self.site, self.page)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             return ""
 
-    # --- one method for each form -------------------------------------------------------------------
+    # --- forms that depend on what is around them ---------------------------------------------------
 
-    def _number(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        alias = parsed.options.get("run")
-        prefix = {"model": "model.", "cite": "cite."}.get(parsed.form.name, "")
-        reading = self.site.book.read(prefix + parsed.argument, alias)
-        text = reading.text(parsed.style, parsed.digits)
-        self.page.numbers.append(NumberUse(reading, text, alias))
-        if parsed.options.get("as") == "plain":
-            markup.replace(parent, waiting, markup.inert(text))
-            return
-        made = provenance.number(
-            reading,
-            self.page,
-            style=parsed.style,
-            digits=parsed.digits,
-            label=parsed.options.get("label") != "off" and (alias is not None or reading.kind == "cited"),
-            popover=not within & _WITHOUT_POPOVER,
-        )
-        self._texts[made] = text
-        markup.replace(parent, waiting, made)
-
-    _model = _number
-    _cite = _number
-
-    def _claim(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
+    def _claim(self, parent: Element, waiting: Element, parsed: Placeholder) -> None:
         sentence, seen = claims.take_sentence(parent, waiting, self._read)
         alias = parsed.options.get("run")
         use, verdict = claims.check(parsed.argument, seen, self.site.book, alias)
@@ -258,33 +236,6 @@ class Resolver:
             raise claims.contradiction(use, verdict, {} if alias else self.site.published)
         claims.mark(use, self.page, sentence)
         self._texts[sentence] = seen
-
-    def _tokens(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        name = parsed.options.get("tokenizer", tokens.DEFAULT)
-        pieces = tokens.tokenize(parsed.argument, self.site.book.store, name)
-        focus = parsed.options.get("focus") != "off" and not within & _INTERACTIVE
-        made = markup.element("span", {"class": "tokens", "data-tokenizer": name})
-        made.text = self.md.htmlStash.store(tokens.html(pieces, focus=focus))
-        self._texts[made] = parsed.argument
-        markup.replace(parent, waiting, made)
-
-    def _chart(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        alias = parsed.options.get("run")
-        chart = charts.build(parsed.argument, self.site.book, alias)
-        self.site.files[figures.csv_path(chart, alias)] = figures.csv_text(chart)
-        self.page.charts.append(chart.name)
-        self.page.numbers.extend(NumberUse(reading, reading.text(), alias) for reading in chart.readings)
-        self._stand_alone(parent, waiting, figures.figure(chart, self.page.uri, alias))
-
-    def _table(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        table, readings = tables.build(parsed.argument, self.site.book, self.page, parsed.options.get("run"))
-        self.page.numbers.extend(NumberUse(reading, reading.text()) for reading in readings)
-        self._stand_alone(parent, waiting, table)
-
-    def _measured_in(
-        self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]
-    ) -> None:
-        self._late.append((parent, waiting))
 
     # --- helpers ------------------------------------------------------------------------------------
 
@@ -350,35 +301,3 @@ class Resolver:
                 text += self._read(child)
             text += child.tail or ""
         return text
-
-
-def plain(parsed: Placeholder, site: Site, page: PageState) -> str:
-    """The plain text of a placeholder, for attributes, titles and front matter."""
-    name = parsed.form.name
-    if name == "tokens":
-        return parsed.argument
-    if name not in ("number", "model", "cite"):
-        raise PublishError(
-            f"`{name}` has no plain form",
-            expected="a number, a model fact, a cited number or tokens in titles, alt texts and front matter",
-            found=name,
-            mend="state it in the page's text instead",
-        )
-    prefix = {"model": "model.", "cite": "cite."}.get(name, "")
-    reading = site.book.read(prefix + parsed.argument, parsed.options.get("run"))
-    text = reading.text(parsed.style, parsed.digits)
-    page.numbers.append(NumberUse(reading, text, parsed.options.get("run")))
-    return text
-
-
-def plain_text(text: str, site: Site, page: PageState, place: Place) -> str:
-    """Text in which every placeholder is replaced by its plain form; used where there is no Markdown."""
-
-    def resolve(match: re.Match[str]) -> str:
-        try:
-            return plain(parse(match[1]), site, page)
-        except PublishError as error:
-            page.errors.append(error.at(place))
-            return ""
-
-    return re.sub(PATTERN, resolve, text)

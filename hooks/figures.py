@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import posixpath
+from collections.abc import Callable
 
 from hooks import svg
 from hooks.charts import Chart
@@ -35,11 +36,26 @@ def csv_text(chart: Chart) -> str:
     return out.getvalue()
 
 
-def figure(chart: Chart, uri: str, alias: str | None = None, *, link: str | None = None) -> str:
-    """The figure's HTML for the page at `uri`; `link` is where its CSV is, if not where the build writes it."""
+def figure(
+    chart: Chart,
+    uri: str,
+    alias: str | None = None,
+    *,
+    link: str | None = None,
+    picture: Callable[..., str] = svg.render,
+) -> str:
+    """The figure's HTML for the page at `uri`.
+
+    Args:
+        chart: What to show.
+        uri: Of the page, inside docs/.
+        alias: The run that the page asked for; None where it said none.
+        link: Where the CSV is, if not where the build writes it.
+        picture: `svg.render`, or `svg.slot` to have the pictures painted later.
+    """
     digest = hashlib.sha256(f"{uri} {chart.name} {alias}".encode()).hexdigest()[:8]
     pictures = "".join(
-        svg.render(
+        picture(
             chart.draw(narrow),
             width=size[0],
             height=size[1],

@@ -2,20 +2,21 @@
 
 The SVG takes the page's font and both palettes without a script: colours are CSS variables or `currentColor`.
 Its ids are made the chart's own, since vl-convert gives every chart the same ones.
+
+A picture is painted at once (`render`), or it leaves a slot in the HTML that is filled later (`slot`, `fill`), so
+that a build goes on while another process paints.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from typing import Any
 
-import altair as alt
-import vl_convert
-
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+from hooks import painter
 
 SERIES = (
     "var(--chart-1, #0072b2)",
@@ -63,19 +64,63 @@ def render(chart: Any, *, width: int, height: int, name: str, label: str) -> str
         height: Likewise.
         name: Unique on the page; prefixes every id inside.
         label: The finding in one sentence, for people who do not see the chart.
+
+    Raises:
+        ValueError: Vega cannot draw it.
     """
+    return _tidy(_painted(specification(chart, width=width, height=height)), name, label)
+
+
+def slot(chart: Any, *, width: int, height: int, name: str, label: str) -> str:
+    """What `render` gives, left open: an element that `fill` replaces by the picture."""
+    spec = specification(chart, width=width, height=height)
+    return f'<svg data-slot="{_quoted(json.dumps([spec, name, label]))}"></svg>'
+
+
+def fill(html: str, paint: Callable[[str], str]) -> str:
+    """The HTML with each slot replaced by its picture.
+
+    Args:
+        html: With slots, whose element may have got other attributes after its name.
+        paint: From a specification, JSON text, to an SVG.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        spec, name, label = json.loads(unescape(match["slot"]))
+        return _tidy(paint(spec), name, label).replace("<svg", f"<svg{match['before']}", 1)
+
+    return _SLOT.sub(put, html)
+
+
+def slots(html: str) -> list[str]:
+    """The specifications of all slots, so that painting can begin before they are filled."""
+    return [json.loads(unescape(match["slot"]))[0] for match in _SLOT.finditer(html)]
+
+
+def specification(chart: Any, *, width: int, height: int) -> str:
+    """The Vega-Lite specification of a chart in the look of all, JSON text; the same for the same chart."""
     spec = {
         **chart.properties(width=width, height=height).to_dict(),
         "config": config(),
         "autosize": {"type": "fit", "contains": "padding"},
     }
-    return _tidy(_convert(json.dumps(spec, sort_keys=True)), name, label)
+    return json.dumps(spec, sort_keys=True)
 
 
 @lru_cache(maxsize=256)
-def _convert(spec: str) -> str:
-    svg: str = vl_convert.vegalite_to_svg(json.loads(spec), vl_version=VEGA_LITE)
+def _painted(spec: str) -> str:
+    svg = painter.paint(spec)
+    if svg.startswith("!"):
+        raise ValueError(svg[1:])
     return svg
+
+
+_SLOT = re.compile(r'<svg(?P<before>[^<>]*?) data-slot="(?P<slot>[^"]*)"></svg>')
+
+
+def _quoted(text: str) -> str:
+    """Text for an attribute, without braces that would look like a placeholder that nobody resolved."""
+    return escape(text).replace("{", "&#123;").replace("}", "&#125;")
 
 
 _LONG = re.compile(r"-?\d+\.\d{3,}")

@@ -1,0 +1,124 @@
+"""Results kept between builds, each under a hash of all that it was made of. Makes no result itself.
+
+The folder lies outside docs/ and site/. Losing it, or not being able to write into it, costs time and nothing
+else: what cannot be read whole is made again. Several builds may use it at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hooks.files import replace_text
+
+KEPT_S = 14 * 86400
+"""A result that no build asked for in this time is removed."""
+
+_FORMAT = "1"
+
+
+class Cache:
+    """JSON values by kind and key, in files of their own.
+
+    A file holds the sha256 of the value before the value, so half a file or a damaged one is no result. It is
+    written beside its place and moved there in one step, so that no other build reads it half.
+
+    Args:
+        folder: Where to keep results; None keeps none.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def get(self, kind: str, key: str) -> Any | None:
+        """The value; None where there is none that is whole."""
+        if self.folder is None:
+            return None
+        path = self._path(kind, key)
+        try:
+            checksum, _, text = path.read_bytes().partition(b"\n")
+            if hashlib.sha256(text).hexdigest().encode() != checksum:
+                return None
+            value = json.loads(text)
+        except (OSError, ValueError):
+            return None
+        with suppress(OSError):
+            os.utime(path)  # asked for: keep it
+        return value
+
+    def put(self, kind: str, key: str, value: Any) -> None:
+        """Keep a value that `json` can write. Failing to do so is no error."""
+        if self.folder is None:
+            return
+        text = json.dumps(value, ensure_ascii=False)
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        with suppress(OSError):
+            replace_text(self._path(kind, key), f"{checksum}\n{text}")
+
+    def prune(self, now: float | None = None) -> None:
+        """Remove what no build asked for in a long time, and what killed builds left half written."""
+        oldest = (time.time() if now is None else now) - KEPT_S
+        if self.folder is None:
+            return
+        for path in self.folder.glob("*/*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _path(self, kind: str, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / kind / f"{key}.json"
+
+
+def digest(*parts: Any) -> str:
+    """A hash of JSON values: the same for the same values, in any process."""
+    text = json.dumps([_FORMAT, *parts], sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_digest(path: Path | str) -> str | None:
+    """A hash of a file's content, or of a folder's names; None where there is neither.
+
+    The content is read again only when the file's size, time or inode has changed.
+    """
+    path = Path(path)
+    try:
+        state = path.stat()
+        if path.is_dir():
+            return digest(sorted(item.name for item in path.iterdir()))
+        return _file_digest(str(path), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _file_digest(path: str, size: int, modified: int, changed: int, inode: int) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def sources(folder: Path) -> str:
+    """A hash of all Python sources below a folder."""
+    return digest([(str(path.relative_to(folder)), file_digest(path)) for path in python_files(folder)])
+
+
+def python_files(folder: Path) -> Iterable[Path]:
+    """All Python sources below a folder, in one order."""
+    return sorted(folder.rglob("*.py"))
+
+
+def versions() -> str:
+    """A hash of Python's version and of every installed package's name and version."""
+    installed: set[str] = set()
+    for entry in sys.path:
+        with suppress(OSError):
+            names = (item.name for item in Path(entry or ".").iterdir())
+            installed.update(name for name in names if name.endswith((".dist-info", ".egg-info")))
+    return digest(sys.version, sorted(installed))

@@ -1,0 +1,26 @@
+"""Writing files so that a reader finds the old one or the new one, whole. Decides nothing about their content."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a file with this text, UTF-8, in the place of the one that may be there.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

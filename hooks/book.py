@@ -17,7 +17,7 @@ from hooks.estimates import Estimate, estimate, through
 from hooks.fields import FIELDS
 from hooks.quantities import CELL_KEYS, Alias, Definition, Definitions
 from hooks.readings import Reading, Source, Verdict, cell_words
-from hooks.records import Run, Sample
+from hooks.records import Refusal, Run, Sample
 from hooks.store import Store
 
 _RUN_FACTS = ("run.parameters", "run.weights_bytes", "run.bytes_per_element")
@@ -112,31 +112,43 @@ class Book:
         result = None if refusal else expression.evaluate(values)
         return Verdict(expression.source, result, refusal, readings)
 
-    def series(self, alias: str, experiment: str, field: str, by: str) -> list[tuple[int, Reading]]:
-        """One reading for each planned cell of an experiment at batch 1 in eager mode, ordered by `by`.
+    def series(
+        self, alias: str, experiment: str, field: str, by: str, mode: str = "eager"
+    ) -> list[tuple[int, Reading]]:
+        """One reading for each planned cell of an experiment at batch 1 in one mode, ordered by `by`.
 
-        A planned cell without samples and without a reason in the run's plan is an error, so that a
-        chart never loses a point silently.
+        A planned cell without samples that the run left out is a refusal, with the run's reason. One without
+        samples and without a reason is an error, so that a chart never loses a point silently.
         """
         run = self.run(alias)
         cells = [
             {key: planned[key] for key in CELL_KEYS}
             for planned in run.record["plan"]["cells"]
-            if planned["experiment"] == experiment and planned["batch"] == 1 and planned["mode"] == "eager"
+            if planned["experiment"] == experiment and planned["batch"] == 1 and planned["mode"] == mode
         ]
-        result = []
-        for cell in sorted(cells, key=lambda cell: cell[by]):
-            words = cell_words(cell)
-            definition = Definition(
-                id=f"{experiment}.{field} at {by} {cell[by]}",
-                title=f"{experiment}, {words}",
-                meaning=f"{field} of {words}",
-                unit=FIELDS[field].unit,
-                place=Place(str(run.folder / "samples.jsonl")),
-                measured=cell | {"field": field},
-            )
-            result.append((cell[by], self._measured(definition, alias)))
-        return result
+        return [
+            (cell[by], self.cell(alias, cell, field)) for cell in sorted(cells, key=lambda cell: cell[by])
+        ]
+
+    def cell(self, alias: str, cell: Mapping[str, Any], field: str) -> Reading:
+        """The reading of a field over the samples of one planned cell; `series` says what a missing one is."""
+        run = self.run(alias)
+        words = cell_words(cell)
+        definition = Definition(
+            id=f"{field} of {words}",
+            title=words,
+            meaning=f"{field} of {words}",
+            unit=FIELDS[field].unit,
+            place=Place(str(run.folder / "samples.jsonl")),
+            measured=dict(cell) | {"field": field},
+        )
+        left_out = [item for item in run.record["plan"]["left_out"] if item["cell"] == cell]
+        if left_out and not any(_matches(sample, cell) and not sample.warm_up for sample in run.samples):
+            described = _described(definition, "measured", self.definitions.aliases[alias])
+            source = Source(run, cell, processes=0, samples=0, refused=0)
+            refusal = Refusal("unavailable", left_out[0]["reason"])
+            return replace(described, refusal=refusal, sources=(source,))
+        return self._measured(definition, alias)
 
     # --- how they are found -------------------------------------------------------------------------
 

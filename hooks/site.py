@@ -167,7 +167,7 @@ def _stop_on_errors(build: Build) -> None:
 
 def _forget_changed_modules() -> None:
     """Drop the package's modules if one of their sources changed since they were loaded."""
-    now = {str(path): path.stat().st_mtime for path in sorted((ROOT / "hooks").glob("*.py"))}
+    now = {str(path): path.stat().st_mtime for path in sorted((ROOT / "hooks").rglob("*.py"))}
     if _sources and _sources != now:
         # The package goes too: its attributes are its old modules.
         for name in [name for name in sys.modules if name == "hooks" or name.startswith("hooks.")]:

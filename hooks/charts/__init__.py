@@ -1,0 +1,52 @@
+"""Charts by name, one function each: what is drawn, and what it shows in words. Turns none into HTML.
+
+A chart states its finding with numbers from the same book as the text, draws the uncertainty, labels its
+lines directly, and comes with the table that it draws. `hooks.figures` puts it on a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hooks.book import Book
+from hooks.charts import memory, per_token
+from hooks.charts.chart import Asked, Chart, Column, Kind
+from hooks.errors import PublishError, nearest
+
+__all__ = ["CHARTS", "Chart", "Column", "build"]
+
+CHARTS: dict[str, Kind] = {
+    "time-per-token": Kind(per_token.time_per_token),
+    "energy-per-token": Kind(per_token.energy_per_token),
+    "decode-by-depth": Kind(per_token.decode_by_depth),
+    "kv-cache-against-weights": Kind(memory.kv_cache_against_weights),
+}
+"""Every chart that a page can place."""
+
+
+def build(name: str, book: Book, alias: str | None, options: Mapping[str, str] | None = None) -> Chart:
+    """The chart of that name, drawn from the run `alias` (the first one where it is None).
+
+    Raises:
+        PublishError: There is no such chart, it takes no such option, or the data lack something that it draws.
+    """
+    if name not in CHARTS:
+        raise PublishError(
+            f"there is no chart `{name}`",
+            expected=", ".join(CHARTS),
+            found=name,
+            nearest=nearest(name, CHARTS),
+            mend="use a known one, or add a function to hooks/charts/",
+        )
+    kind, options = CHARTS[name], options or {}
+    for option, value in options.items():
+        if option not in kind.options:
+            raise PublishError(
+                f"the chart `{name}` takes no option `{option}`",
+                expected=", ".join(f"{known}=…" for known in ("run", *kind.options)),
+                found=f"{option}={value}",
+                mend="leave it out, or use one of those",
+            )
+    made = kind.make(Asked(book, alias or book.definitions.main, options))
+    return replace(made, key=".".join([name, *filter(None, [alias]), *options.values()]))

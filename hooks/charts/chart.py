@@ -1,0 +1,64 @@
+"""What a chart is before it is a picture: words, table, and how it is drawn. Knows no chart by name, writes no HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hooks.book import Book
+from hooks.drawings.marks import Row
+from hooks.readings import Reading
+from hooks.records import Refusal, Run
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the chart's table. `key` is also the heading in the CSV, with the unit as its suffix."""
+
+    key: str
+    heading: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart, before it is a picture.
+
+    `finding` is the text alternative. `draw` makes the Altair chart, for a narrow screen if it is told so; it is not
+    called where `refusal` says why there is nothing to draw. `rows` are in base units, as in the CSV; `shown` are
+    the same rows for people. `key` is the name with the options that it was asked for, and names its files.
+    """
+
+    name: str
+    title: str
+    finding: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    shown: tuple[tuple[str, ...], ...]
+    readings: tuple[Reading, ...]
+    draw: Callable[[bool], Any]
+    refusal: Refusal | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a page asked of a chart: the run, and options by name."""
+
+    book: Book
+    alias: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run:
+        """The run that the chart is drawn from."""
+        return self.book.run(self.alias)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A chart that a page can place: the function that makes it, and the options it takes beside `run`."""
+
+    make: Callable[[Asked], Chart]
+    options: tuple[str, ...] = ()

@@ -1,0 +1,253 @@
+"""Charts of what a token takes over the length of prompt or context: time, and energy. Draws no lines itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hooks import formatting
+from hooks.charts import words
+from hooks.charts.chart import Asked, Chart, Column
+from hooks.drawings.lines import over_tokens
+from hooks.drawings.marks import Line, Mark
+from hooks.readings import Reading
+from hooks.records import Run
+
+PREFILL, EAGER, OTHER, IMPORTED = 0, 1, 2, 3
+"""Colours of the series, the same in every chart."""
+
+MAIN = 500
+"""Tokens at which two series are compared, where both have them."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: its name, its colour, and a reading for each count of tokens."""
+
+    name: str
+    color: int
+    points: tuple[tuple[int, Reading], ...]
+
+    @property
+    def good(self) -> dict[int, Reading]:
+        """The readings that have a value."""
+        return {tokens: reading for tokens, reading in self.points if reading.value is not None}
+
+
+def prefill(asked: Asked, field: str) -> Series:
+    """What a prefilled token takes, by length of the prompt."""
+    mode = modes(asked.run, "prefill")[0]
+    points = asked.book.series(asked.alias, "prefill", field, "prompt_tokens", mode)
+    return Series("prefill", PREFILL, tuple(points))
+
+
+def decode(asked: Asked, field: str) -> list[Series]:
+    """What a decoded token takes, by tokens in the cache: one series for each mode of the run."""
+    found = modes(asked.run, "decode")
+    colors = {"eager": EAGER, "imported": IMPORTED}
+    return [
+        Series(
+            "decode" if len(found) == 1 else f"decode, {mode}",
+            colors.get(mode, OTHER),
+            tuple(asked.book.series(asked.alias, "decode", field, "context_tokens", mode)),
+        )
+        for mode in found
+    ]
+
+
+def modes(run: Run, experiment: str) -> list[str]:
+    """The modes in which a run measured an experiment at batch 1; plain ones first."""
+    found = [
+        str(cell["mode"])
+        for cell in run.record["plan"]["cells"]
+        if cell["experiment"] == experiment and cell["batch"] == 1
+    ]
+    return sorted(dict.fromkeys(found), key=lambda mode: mode not in ("eager", "imported")) or ["eager"]
+
+
+def time_per_token(asked: Asked) -> Chart:
+    """Time per token of prefill and of plain decode, by length."""
+    both = [prefill(asked, "seconds_per_token"), _plain(asked, "seconds_per_token")]
+    return _chart(
+        asked,
+        both,
+        name="time-per-token",
+        title="Time per token, prefill against decode",
+        finding=_compare(both, "as long"),
+        column=Column("value_s", "Time per token"),
+        log=True,
+    )
+
+
+def energy_per_token(asked: Asked) -> Chart:
+    """Gross energy per token of prefill and of plain decode, by length."""
+    both = [prefill(asked, "joules_per_token"), _plain(asked, "joules_per_token")]
+    gain = asked.run.record["meter"].get("gain_error_share")
+    return _chart(
+        asked,
+        both,
+        name="energy-per-token",
+        title="Energy per token, prefill against decode",
+        finding=_compare(both, "as much energy"),
+        column=Column("value_joules", "Energy per token"),
+        log=True,
+        note="Gross energy, idle draw included. "
+        + (f"All may be off together by {formatting.number(gain, '1', style='percent')}. " if gain else ""),
+    )
+
+
+def decode_by_depth(asked: Asked) -> Chart:
+    """Time of a decode step in each mode, by tokens in the cache."""
+    series = decode(asked, "seconds_per_token")
+    return _chart(
+        asked,
+        series,
+        name="decode-by-depth",
+        title="Time of a decode step against the tokens already in the cache",
+        finding=" ".join(filter(None, map(_growth, series))) or _nothing(series),
+        column=Column("value_s", "Time per token"),
+        log=False,
+    )
+
+
+def _plain(asked: Asked, field: str) -> Series:
+    first = decode(asked, field)[0]
+    return Series("decode", first.color, first.points)
+
+
+def _chart(
+    asked: Asked,
+    series: Sequence[Series],
+    *,
+    name: str,
+    title: str,
+    finding: str,
+    column: Column,
+    log: bool,
+    note: str = "",
+) -> Chart:
+    points = [(line.name, tokens, reading) for line in series for tokens, reading in line.points]
+    readings = tuple(reading for _, _, reading in points)
+    refusal = None if any(line.good for line in series) else next(r.refusal for r in readings if r.refusal)
+    suffix = column.key.removeprefix("value")
+    notes = (
+        words.bars(readings),
+        "Logarithmic scale. " if log else "",
+        note,
+        words.missing((line, f"{tokens:,} tokens", reading) for line, tokens, reading in points),
+        words.not_counted(readings),
+    )
+    return Chart(
+        name=name,
+        title=words.titled(title, asked.run),
+        finding=finding,
+        note=("" if refusal else "".join(notes)) + words.where(asked.run),
+        columns=(
+            Column("experiment", "Phase"),
+            Column("tokens", "Tokens"),
+            column,
+            Column(f"low{suffix}", "Interval from"),
+            Column(f"high{suffix}", "Interval to"),
+            *words.counts(),
+        ),
+        rows=tuple(
+            {
+                "experiment": line,
+                "tokens": tokens,
+                column.key: reading.value,
+                f"low{suffix}": reading.low,
+                f"high{suffix}": reading.high,
+                **words.counted(reading),
+            }
+            for line, tokens, reading in points
+        ),
+        shown=tuple(
+            (
+                line,
+                formatting.number(tokens, "1", style="exact"),
+                reading.text(),
+                words.end(reading, reading.low),
+                words.end(reading, reading.high),
+                str(reading.processes),
+                str(reading.samples),
+                reading.runs[0].id,
+            )
+            for line, tokens, reading in points
+        ),
+        readings=readings,
+        refusal=refusal,
+        draw=lambda narrow: _draw(series, narrow, log),
+    )
+
+
+def _draw(series: Sequence[Series], narrow: bool, log: bool) -> Any:
+    drawn = [line for line in series if line.good]
+    readings = [reading for line in drawn for reading in line.good.values()]
+    values = [end for reading in readings for end in (reading.value, reading.high) if end is not None]
+    scale, symbol = formatting.scale(max(values), readings[0].unit)
+    kinds = {line.name.partition(",")[0] for line in drawn}
+    title = {
+        frozenset({"prefill"}): "Tokens in the prompt",
+        frozenset({"decode"}): "Tokens in the cache",
+    }.get(frozenset(kinds), "Tokens in the prompt or in the cache")
+    return over_tokens(
+        [line_of(line, scale) for line in drawn],
+        narrow,
+        x_title=title,
+        y_title=f"{symbol} per token",
+        log=log,
+    )
+
+
+def line_of(series: Series, scale: float) -> Line:
+    """The series as it is drawn, its values divided by `scale`."""
+    marks = tuple(
+        Mark(
+            x=tokens,
+            y=reading.value / scale,
+            low=None if reading.low is None else reading.low / scale,
+            high=None if reading.high is None else reading.high / scale,
+            about=words.about(f"{series.name.capitalize()}, {tokens:,} tokens", reading),
+        )
+        for tokens, reading in sorted(series.good.items())
+        if reading.value is not None
+    )
+    return Line(series.name.capitalize(), series.color, marks)
+
+
+def _compare(series: Sequence[Series], as_much: str) -> str:
+    """The finding of prefill against decode: at 500 tokens, or at the greatest length that both have."""
+    first, second = series
+    shared = [tokens for tokens in first.good if tokens in second.good]
+    if not shared:
+        return _nothing(series)
+    tokens = MAIN if MAIN in shared else max(shared)
+    under, over = first.good[tokens], second.good[tokens]
+    found = words.ratio(over, under)
+    return (
+        f"At {tokens:,} tokens a decoded token takes {over.text()} and a prefilled one {under.text()}: "
+        f"{words.times(found)} {as_much}{words.doubt(found)}."
+    )
+
+
+def _growth(series: Series) -> str:
+    """The finding of one line over its depths; empty where no point has a value."""
+    if not series.good:
+        return ""
+    step = "A decode step" + series.name.removeprefix("decode").replace(", ", " in mode ")
+    (shallow, first), *_ = sorted(series.good.items())
+    deep, last = max(series.good.items())
+    if shallow == deep:
+        return f"{step} takes {first.text()} with {shallow:,} tokens in the cache."
+    found = words.ratio(last, first)
+    return (
+        f"{step} takes {first.text()} with {shallow:,} tokens in the cache and {last.text()} "
+        f"with {deep:,}: {words.times(found)} as long{words.doubt(found)}."
+    )
+
+
+def _nothing(series: Sequence[Series]) -> str:
+    """What stands in the finding's place where there is nothing to compare."""
+    refused = next((r for line in series for _, r in line.points if r.refusal), None)
+    return f"There is nothing to compare: {refused.text()}." if refused else "There is nothing to compare."

@@ -1,0 +1,102 @@
+"""Lines over tokens with points and interval bars, and lines of shares. Knows neither the book nor a chart's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from hooks.drawings.marks import (
+    POINTS,
+    ROOM,
+    Line,
+    Row,
+    chart,
+    colors,
+    labels,
+    log_ticks,
+    shapes,
+    tokens_axis,
+)
+
+
+def over_tokens(
+    lines: Sequence[Line],
+    narrow: bool,
+    *,
+    x_title: str,
+    y_title: str,
+    log: bool = False,
+    limit: tuple[float, str] | None = None,
+) -> Any:
+    """Lines with points and interval bars, each named beside its last point.
+
+    Args:
+        lines: At least one, each with at least one point.
+        narrow: For a narrow screen.
+        x_title: What the tokens are.
+        y_title: What the values are, with their unit.
+        log: Whether the vertical axis is logarithmic.
+        limit: A value that no point should pass, and its name; drawn as a dotted rule.
+    """
+    marks = [mark for line in lines for mark in line.marks]
+    ends = [end for mark in marks for end in (mark.low, mark.y, mark.high) if end and end > 0]
+    least, greatest = min(ends), max([*ends, limit[0] if limit else 0])
+    domain = [least / 1.6, greatest * 1.9] if log else [0.0, greatest * ROOM]
+    x = tokens_axis((int(mark.x) for mark in marks), x_title, narrow)
+    y = alt.Y(
+        "y:Q",
+        title=y_title,
+        scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
+        axis=alt.Axis(values=log_ticks(domain[0], domain[1]), format="~r")
+        if log
+        else alt.Axis(tickCount=4, format="~r"),
+    )
+    color = colors(lines)
+    base = chart(_rows(lines, domain[0])).encode(x=x, color=color)
+    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5)
+    layers = [
+        base.mark_line(strokeWidth=2).encode(y=y),
+        bars.encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=True, size=55, opacity=1)
+        .encode(y=y, shape=shapes(lines))
+        .properties(name=POINTS),
+    ]
+    # The highest line has its name above, the others below: so no two names meet.
+    last = sorted((_last(line) for line in lines), key=lambda row: -float(row["y"]))
+    layers.append(_named(last[:1], "bottom", -8).encode(x=x, y=y, color=color))
+    if last[1:]:
+        layers.append(_named(last[1:], "top", 9).encode(x=x, y=y, color=color))
+    if limit:
+        rule = chart([{"y": limit[0], "label": limit[1]}]).encode(y=y)
+        layers += [
+            rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
+            rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
+        ]
+    return alt.layer(*layers)
+
+
+def _rows(lines: Sequence[Line], floor: float) -> list[Row]:
+    """One row a point; a bar that reaches below the axis ends there."""
+    return [
+        {
+            "series": line.label,
+            "x": mark.x,
+            "y": mark.y,
+            "low": None if mark.low is None else max(mark.low, floor),
+            "high": mark.high,
+            "about": mark.about,
+        }
+        for line in lines
+        for mark in line.marks
+    ]
+
+
+def _last(line: Line) -> Row:
+    mark = max(line.marks, key=lambda mark: mark.x)
+    return {"series": line.label, "label": line.label, "x": mark.x, "y": mark.y}
+
+
+def _named(rows: Sequence[Row], baseline: str, dy: int) -> Any:
+    return labels(rows, align="right", baseline=baseline, dx=-8, dy=dy)

@@ -6,7 +6,6 @@ Weights are never zeros: a multiplier that sees zeros draws less power, and a GP
 from __future__ import annotations
 
 import hashlib
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -18,72 +17,10 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
 from measure.errors import MeasureError, UsageError
+from measure.sizes import Sizes
 
 SPREAD = 0.02
 """Standard deviation of random weights: the initializer range of the Qwen2 and Llama configurations."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What models/<name>.json says of a model; see schema.json for the meaning of each field."""
-
-    name: str
-    title: str
-    architecture: str
-    layers: int
-    hidden_size: int
-    intermediate_size: int
-    attention_heads: int
-    kv_heads: int
-    head_size: int
-    vocab_rows: int
-    tied_embeddings: bool
-    qkv_bias: bool
-    rope_theta: float
-    rms_norm_eps: float
-    max_positions: int
-    hub: dict[str, Any] | None
-
-    @classmethod
-    def load(cls, site_data: Path, name: str) -> Sizes:
-        """Read models/<name>.json.
-
-        Raises UsageError when there is no such model, naming those that there are.
-        """
-        folder = site_data / "models"
-        path = folder / f"{name}.json"
-        known = sorted(p.stem for p in folder.glob("*.json"))
-        if name not in known:
-            raise UsageError(
-                f"--model: no model {name!r}; expected one of {', '.join(known) or '(none)'}, "
-                f"or a new file {path} (the fields are in schema.json, $defs/model)"
-            )
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{field: data[field] for field in cls.__dataclass_fields__})
-        except (ValueError, KeyError) as error:
-            raise MeasureError(
-                f"{path}: not a model file ({error!r}); `python -m measure check` says what is wrong"
-            ) from error
-
-    def config(self) -> PreTrainedConfig:
-        """The transformers configuration with these sizes."""
-        shared: dict[str, Any] = {
-            "num_hidden_layers": self.layers,
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "num_attention_heads": self.attention_heads,
-            "num_key_value_heads": self.kv_heads,
-            "head_dim": self.head_size,
-            "vocab_size": self.vocab_rows,
-            "tie_word_embeddings": self.tied_embeddings,
-            "rope_theta": self.rope_theta,
-            "rms_norm_eps": self.rms_norm_eps,
-            "max_position_embeddings": self.max_positions,
-        }
-        if self.architecture == "qwen2":
-            return transformers.Qwen2Config(**shared)
-        return transformers.LlamaConfig(**shared, attention_bias=self.qkv_bias)
 
 
 @dataclass(frozen=True)
@@ -103,6 +40,26 @@ class Weights:
         return asdict(self)
 
 
+def config_of(sizes: Sizes) -> PreTrainedConfig:
+    """The transformers configuration with these sizes."""
+    shared: dict[str, Any] = {
+        "num_hidden_layers": sizes.layers,
+        "hidden_size": sizes.hidden_size,
+        "intermediate_size": sizes.intermediate_size,
+        "num_attention_heads": sizes.attention_heads,
+        "num_key_value_heads": sizes.kv_heads,
+        "head_dim": sizes.head_size,
+        "vocab_size": sizes.vocab_rows,
+        "tie_word_embeddings": sizes.tied_embeddings,
+        "rope_theta": sizes.rope_theta,
+        "rms_norm_eps": sizes.rms_norm_eps,
+        "max_position_embeddings": sizes.max_positions,
+    }
+    if sizes.architecture == "qwen2":
+        return transformers.Qwen2Config(**shared)
+    return transformers.LlamaConfig(**shared, attention_bias=sizes.qkv_bias)
+
+
 def parameters(model: PreTrainedModel) -> int:
     """Weights of the model, a shared tensor counted once."""
     return sum(p.numel() for p in model.parameters())
@@ -116,7 +73,7 @@ def weights_bytes(model: PreTrainedModel) -> int:
 def skeleton(sizes: Sizes, dtype: torch.dtype) -> PreTrainedModel:
     """The model on torch's meta device: every shape, no memory."""
     with torch.device("meta"):
-        model: PreTrainedModel = AutoModelForCausalLM.from_config(sizes.config(), dtype=dtype)
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(config_of(sizes), dtype=dtype)
     return model
 
 

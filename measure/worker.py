@@ -17,7 +17,11 @@ import time
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:  # torch is imported on the clock, as part of building
+    from measure.meter import Meter
+    from measure.phases import Bench
 
 PR_SET_PDEATHSIG = 1
 
@@ -30,38 +34,40 @@ def main() -> int:
     began = time.perf_counter()
     _be_quiet()
 
-    from measure.errors import MeasureError  # torch is imported on the clock, as part of building
+    from measure.errors import MeasureError
 
     try:
-        bench = _prepare(job, answers, began)
+        bench, energy = _prepare(job, answers, began)
     except MeasureError as error:
         _answer(answers, event="error", message=str(error), exit_code=error.exit_code)
         return 1
     for line in sys.stdin:
-        request = json.loads(line)
-        _answer(answers, **_measure(bench, request))
+        _answer(answers, **_serve(bench, energy, json.loads(line)))
     return 0
 
 
-def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> Any:
-    """Tell what this machine is, build the model, tell what was built; returns the Bench."""
+def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> tuple[Bench, Meter]:
+    """Tell what this machine is, build the model, tell what was built."""
     import torch
 
-    from measure import machine, meter, models, phases
+    from measure import cards, machine, meter, models, phases
+    from measure.code import code
+    from measure.sizes import Sizes
 
-    site_data = Path(job["site_data"])
-    sizes = models.Sizes.load(site_data, job["model"])
-    device = machine.choose_device(job["device"])
-    dtype = machine.dtype_for(device)
+    sizes = Sizes.load(Path(job["site_data"]), job["model"])
+    acted = cards.rehearsed(job["device"])
+    device = machine.choose_device("cpu" if acted else job["device"])
+    dtype = machine.dtype_for(torch.device("cuda") if acted else device)
     _answer(
         answers,
         event="started",
-        machine=machine.describe(device),
+        machine=machine.describe(device, acted),
         software=machine.software(),
-        code=machine.code(),
+        code=code(),
         dtype=str(dtype).removeprefix("torch."),
         title=sizes.title,
         max_positions=sizes.max_positions,
+        rehearsal=acted is not None,
     )
     models.check_fits(
         sizes,
@@ -69,7 +75,7 @@ def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> Any:
         available_bytes=machine.available_bytes(device),
         where="the GPU" if device.type == "cuda" else "this machine",
     )
-    energy = meter.open_meter(device)
+    energy = _acted_meter(acted, job) if acted else meter.open_meter(device, job["idle_watts_before_context"])
     model, weights = models.build(sizes, job["weights"], dtype=dtype, device=device, seed=job["seed"])
     bench = phases.Bench(
         model, device, energy, seed=job["prompt_seed"], spare_bytes=machine.available_bytes(device)
@@ -88,25 +94,39 @@ def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> Any:
         meter=energy.describe(),
         build_s=round(time.perf_counter() - began, 3),
     )
-    return bench
+    return bench, energy
 
 
-def _measure(bench: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """One sample, or why there is none. A cell that fails does not end the process."""
+def _acted_meter(uuid: str, job: dict[str, Any]) -> Meter:
+    """The meter of a card that a rehearsal acts with: the real one, over whatever driver pynvml finds."""
+    from measure.nvml import open_gpu
+
+    return open_gpu(uuid, own_bytes=lambda: 0, idle_watts_before_context=job["idle_watts_before_context"])
+
+
+def _serve(bench: Bench, energy: Meter, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request. A cell that fails does not end the process."""
     import torch
 
+    from measure import idle
     from measure.plan import Cell
 
-    cell = Cell(**request["cell"])
+    cell = Cell(**request["cell"]) if "cell" in request else None
+    what = cell.label() if cell else f"the check of {request['check_mode']}"
     try:
-        return {"event": "sample", **asdict(bench.measure(cell, request["steps"]))}
+        if cell is None:
+            check = bench.check_mode(request["check_mode"], request["context_tokens"])
+            return {"event": "mode_check", "check": asdict(check)}
+        if cell.experiment == "idle":
+            return idle.at_rest(energy)
+        return {"event": "sample", **asdict(bench.measure(cell, request["steps"], probe=request["probe"]))}
     except (MemoryError, torch.OutOfMemoryError) as error:
-        kind, reason = "did_not_fit", f"{cell.label()} ran out of memory ({_first_line(error)})"
-    except RuntimeError as error:
+        kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
+    except (RuntimeError, ValueError) as error:
         if "allocate memory" in str(error):  # how torch says it on a CPU
-            kind, reason = "did_not_fit", f"{cell.label()} ran out of memory ({_first_line(error)})"
+            kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
         else:
-            kind, reason = "unavailable", f"{cell.label()} failed ({_first_line(error)})"
+            kind, reason = "unavailable", f"{what} failed ({_first_line(error)})"
     bench.release()
     return {"event": "refused", "refusal": {"kind": kind, "reason": reason}}
 

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from measure import models, phases
 from measure.errors import MeasureError, UsageError
-from measure.models import Sizes
+from measure.sizes import Sizes
 
 CPU = torch.device("cpu")
 
@@ -70,7 +70,7 @@ def test_the_built_model_is_the_model_of_transformers(site_data: Path) -> None:
     """Built off the meta device, it must compute what a model built the usual way computes."""
     sizes = Sizes.load(site_data, "tiny")
     model, _ = models.build(sizes, "random", dtype=torch.float32, device=CPU, seed=3)
-    usual = type(model)(sizes.config()).eval()
+    usual = type(model)(models.config_of(sizes)).eval()
     usual.load_state_dict(model.state_dict())
     tokens = torch.arange(40)[None]
     with torch.inference_mode():

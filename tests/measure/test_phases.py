@@ -10,9 +10,9 @@ from transformers import DynamicCache, PreTrainedModel
 
 from measure import models, phases
 from measure.meter import Energy, NoMeter
-from measure.models import Sizes
 from measure.phases import Bench, FilledCaches, Measured, cache_bytes
 from measure.plan import Cell
+from measure.sizes import Sizes
 
 CPU = torch.device("cpu")
 KV_BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4  # layers, keys and values, KV heads, head size, float32

@@ -1,91 +1,34 @@
-"""What docs/quantities.toml says: every number that a page may state, checked as it is read. Reads no samples.
+"""Reading docs/quantities.toml: every number that a page may state, checked table by table. Reads no samples.
 
-A definition is measured (a field of one cell's samples), derived (a formula over other ids), cited (a value
-in site_data/cited/) or a range over several ids. `hooks.book` turns definitions into numbers.
+`hooks.definitions` says what the tables define, and `hooks.book` turns it into numbers.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hooks import expressions, formatting
+from hooks.definitions import FOREIGN, WEIGHTS, Alias, Definition, Definitions, Measured, check_names
 from hooks.errors import Place, PublishError, nearest
 from hooks.fields import FIELDS
+from hooks.records import CELL_KEYS
 
 VERSION = 1
 
-WEIGHTS = ("random", "hub", "file")
-"""Kinds of weights that a run may have, as schema.json names them."""
-
-CELL_KEYS = {
-    "experiment": str,
-    "batch": int,
-    "prompt_tokens": int,
-    "context_tokens": int,
-    "dtype": str,
-    "mode": str,
-}
+_CELL_TYPES = dict(zip(CELL_KEYS, (str, int, int, int, str, str), strict=True))
 """What `measured` may name to choose a cell, and the type of each."""
 
+_OVER = ("batch", "prompt_tokens", "context_tokens")
+_DEVICES = ("cpu", "gpu")
 _SOURCES = ("measured", "formula", "cited", "range")
 _KEYS = {"title", "meaning", "unit", "show", "digits", "run", "note", *_SOURCES}
+_ALIAS_KEYS = {"label", "model", "plans", "weights", "device", "origin", "none_yet"}
 _ID = re.compile(rf"{expressions.ID.pattern}\Z")
 _RESERVED = {"low", "high"}
-
-
-@dataclass(frozen=True)
-class Alias:
-    """A name for the newest complete run of one model under one of some plans, with some kinds of weights."""
-
-    name: str
-    label: str
-    model: str
-    plans: tuple[str, ...]
-    weights: tuple[str, ...]
-    place: Place
-
-
-@dataclass(frozen=True)
-class Definition:
-    """One quantity: what it means and where it comes from. Exactly one of the four sources is set."""
-
-    id: str
-    title: str
-    meaning: str
-    unit: str
-    place: Place
-    show: str = "si"
-    digits: int | None = None
-    run: str | None = None
-    note: str | None = None
-    measured: Mapping[str, Any] | None = None
-    formula: expressions.Expression | None = None
-    cited: str | None = None
-    range: tuple[str, ...] | None = None
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The ids that its value is made of; none for a measured or a cited one."""
-        return self.formula.ids if self.formula else self.range or ()
-
-
-@dataclass(frozen=True)
-class Definitions:
-    """All of docs/quantities.toml. The first alias is the one that numbers use unless a page says another."""
-
-    path: Path
-    aliases: Mapping[str, Alias]
-    quantities: Mapping[str, Definition]
-
-    @property
-    def main(self) -> str:
-        """Name of the first alias."""
-        return next(iter(self.aliases))
 
 
 def read(path: Path) -> Definitions:
@@ -131,7 +74,7 @@ def read(path: Path) -> Definitions:
     quantities = {
         id_: reader.definition(id_, table, aliases) for id_, table in data.get("quantity", {}).items()
     }
-    _check_names(quantities)
+    check_names(quantities)
     return Definitions(path, aliases, quantities)
 
 
@@ -180,11 +123,18 @@ class _Reader:
 
     def alias(self, name: str, table: object) -> Alias:
         place = self.place(rf"runs\.\"?{re.escape(name)}\"?")
-        found = self.keys(table, {"label", "model", "plans", "weights"}, f"runs.{name}", place)
-        plans = self.value(found, "plans", list, f"runs.{name}", place)
-        weights: tuple[str, ...] = WEIGHTS
-        if "weights" in found:
-            weights = tuple(map(str, self.value(found, "weights", list, f"runs.{name}", place)))
+        title = f"runs.{name}"
+        found = self.keys(table, _ALIAS_KEYS, title, place)
+        optional = {
+            key: self.value(found, key, str, title, place)
+            for key in ("device", "origin", "none_yet")
+            if key in found
+        }
+        if "device" in optional:
+            self.one_of(optional["device"], _DEVICES, "device", title, place)
+        # An imported run has no plan of ours.
+        plans = () if "origin" in found and "plans" not in found else self.words(found, "plans", title, place)
+        weights = self.words(found, "weights", title, place) if "weights" in found else WEIGHTS
         for kind in weights:
             if kind not in WEIGHTS:
                 raise PublishError(
@@ -197,21 +147,25 @@ class _Reader:
                 )
         return Alias(
             name=name,
-            label=self.value(found, "label", str, f"runs.{name}", place),
-            model=self.value(found, "model", str, f"runs.{name}", place),
-            plans=tuple(map(str, plans)),
+            label=self.value(found, "label", str, title, place),
+            model=self.value(found, "model", str, title, place),
+            plans=plans,
             weights=weights,
             place=place,
+            **optional,
         )
+
+    def words(self, table: Mapping[str, Any], key: str, name: str, place: Place) -> tuple[str, ...]:
+        return tuple(map(str, self.value(table, key, list, name, place)))
 
     def definition(self, id_: str, table: object, aliases: Mapping[str, Alias]) -> Definition:
         place = self.place(rf"quantity\.\"{re.escape(id_)}\"")
-        if not _ID.match(id_) or id_.rpartition(".")[2] in _RESERVED or id_.partition(".")[0] in _FOREIGN:
+        if not _ID.match(id_) or id_.rpartition(".")[2] in _RESERVED or id_.partition(".")[0] in FOREIGN:
             raise PublishError(
                 f"`{id_}` cannot be an id",
                 place=place,
                 expected='[quantity."words.joined_by.dots"], not ending in .low or .high, '
-                f"not beginning with {', '.join(sorted(_FOREIGN))}",
+                f"not beginning with {', '.join(sorted(FOREIGN))}",
                 found=id_,
                 mend="give it another id",
             )
@@ -235,14 +189,14 @@ class _Reader:
         unit = self.value(found, "unit", str, id_, place)
         self.one_of(unit, formatting.UNITS, "unit", id_, place)
         if "measured" in found:
-            optional["measured"] = self.cell(found["measured"], unit, id_, place)
+            optional["measured"] = self.measured(found["measured"], unit, id_, place)
         if "formula" in found:
             try:
                 optional["formula"] = expressions.parse(self.value(found, "formula", str, id_, place))
             except PublishError as error:
                 raise error.at(place) from error
         if "range" in found:
-            optional["range"] = tuple(map(str, self.value(found, "range", list, id_, place)))
+            optional["range"] = self.words(found, "range", id_, place)
         return Definition(
             id=id_,
             title=self.value(found, "title", str, id_, place),
@@ -252,7 +206,7 @@ class _Reader:
             **optional,
         )
 
-    def one_of(self, value: str, known: Any, key: str, name: str, place: Place) -> None:
+    def one_of(self, value: str, known: Iterable[str], key: str, name: str, place: Place) -> None:
         if value not in known:
             raise PublishError(
                 f"`{key}` of {name} is unknown",
@@ -263,15 +217,23 @@ class _Reader:
                 mend="write a known one",
             )
 
-    def cell(self, table: object, unit: str, id_: str, place: Place) -> Mapping[str, Any]:
+    def measured(self, table: object, unit: str, id_: str, place: Place) -> Measured:
         name = f"measured of {id_}"
-        found = self.keys(table, {*CELL_KEYS, "field"}, name, place)
+        found = self.keys(table, {*_CELL_TYPES, "field", "over"}, name, place)
         field = self.value(found, "field", str, name, place)
         self.one_of(field, FIELDS, "field", name, place)
-        self.value(found, "experiment", str, name, place)
-        for key, type_ in CELL_KEYS.items():
-            if key in found:
-                self.value(found, key, type_, name, place)
+        experiment = self.value(found, "experiment", str, name, place)
+        self.one_of(experiment, FIELDS[field].experiments, f"experiment for {field}", name, place)
+        where = {
+            key: self.words(found, key, name, place)
+            if key == "mode" and isinstance(found[key], list)
+            else self.value(found, key, type_, name, place)
+            for key, type_ in _CELL_TYPES.items()
+            if key in found
+        }
+        over = self.value(found, "over", str, name, place) if "over" in found else None
+        if over is not None:
+            self.one_of(over, [key for key in _OVER if key not in where], "over", name, place)
         if unit != FIELDS[field].unit:
             raise PublishError(
                 f"the unit of {id_} is not that of its field",
@@ -280,55 +242,7 @@ class _Reader:
                 found=f'unit = "{unit}"',
                 mend="write the field's unit; a formula can convert",
             )
-        return found
+        return Measured(field, where, over)
 
 
 _EXAMPLE = {str: '"text"', int: "a whole number", list: '["…", "…"]', dict: "{ … }"}
-_FOREIGN = {"model", "cite", "run", "tokenizer"}
-"""First words of ids that come from elsewhere: facts of models, runs and tokenizers, cited values."""
-
-
-def _check_names(quantities: Mapping[str, Definition]) -> None:
-    for definition in quantities.values():
-        for name in definition.inputs:
-            if name.partition(".")[0] in _FOREIGN:
-                continue
-            if name not in quantities:
-                raise PublishError(
-                    f"{definition.id} uses `{name}`, which is not defined",
-                    place=definition.place,
-                    expected="ids of this file, model.NAME.FACT, cite.SOURCE.VALUE, run.FACT",
-                    found=name,
-                    nearest=nearest(name, quantities),
-                    mend=f'define [quantity."{name}"] or mend the name',
-                )
-            if quantities[name].range and definition.formula:
-                raise PublishError(
-                    f"{definition.id} computes with `{name}`, which is a range",
-                    place=definition.place,
-                    expected="ids that have one value",
-                    mend="compute with the ids that the range is made of",
-                )
-    ended: set[str] = set()
-    for definition in quantities.values():
-        _refuse_cycle(definition, quantities, (), ended)
-
-
-def _refuse_cycle(
-    definition: Definition, quantities: Mapping[str, Definition], chain: tuple[str, ...], ended: set[str]
-) -> None:
-    if definition.id in ended:
-        return
-    if definition.id in chain:
-        cycle = " → ".join((*chain[chain.index(definition.id) :], definition.id))
-        raise PublishError(
-            f"{definition.id} is defined by itself",
-            place=definition.place,
-            expected="formulas that end in measured, computed or cited numbers",
-            found=cycle,
-            mend="take one of these ids out of the formula of the other",
-        )
-    for name in definition.inputs:
-        if name in quantities:
-            _refuse_cycle(quantities[name], quantities, (*chain, definition.id), ended)
-    ended.add(definition.id)

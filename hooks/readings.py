@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hooks import formatting
-from hooks.estimates import Estimate
-from hooks.quantities import Alias
+from hooks.definitions import Alias, Definition
+from hooks.errors import PublishError
+from hooks.estimates import FEWEST_PROCESSES, Estimate
 from hooks.records import Record, Refusal, Run
 
 
@@ -32,9 +33,9 @@ class Source:
 class Reading:
     """A number as it stands today.
 
-    `kind` is measured, derived, computed, cited or range. `estimate` is None for a refusal and for a range.
-    `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the run
-    whose facts a formula took.
+    `kind` is measured, derived, computed, published, cited or range. `estimate` is None for a refusal and for a
+    range. `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the
+    run whose facts a formula took; `others` are the names of its inputs' runs. `remarks` are rows for the popover.
     """
 
     id: str
@@ -57,6 +58,8 @@ class Reading:
     word: str | None = None
     about: Run | None = None
     parts: tuple[Reading, ...] = ()
+    others: tuple[Alias, ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
 
     @property
     def value(self) -> float | None:
@@ -77,6 +80,12 @@ class Reading:
         """The runs behind the number, each once."""
         runs = [source.run for source in self.sources] + ([self.about] if self.about else [])
         return tuple({run.id: run for run in runs}.values())
+
+    @property
+    def aliases(self) -> tuple[Alias, ...]:
+        """The names of the runs behind the number, each once; of runs that are still to come, too."""
+        found = self.others or ((self.alias,) if self.alias else ())
+        return tuple({alias.name: alias for alias in found}.values())
 
     @property
     def processes(self) -> int:
@@ -125,6 +134,54 @@ class Verdict:
     result: float | bool | None
     refusal: Refusal | None
     readings: Mapping[str, Reading] = field(default_factory=dict)
+
+
+def described(definition: Definition, kind: str, alias: Alias | None) -> Reading:
+    """A reading that says what it is, and has no value yet."""
+    return Reading(
+        id=definition.id,
+        title=definition.title,
+        meaning=definition.meaning,
+        unit=definition.unit,
+        kind=kind,
+        show=definition.show,
+        digits=definition.digits,
+        alias=alias,
+        note=definition.note,
+    )
+
+
+def with_interval(reading: Reading) -> Reading:
+    """The reading with its estimate's interval as its ends."""
+    interval = reading.estimate.interval if reading.estimate else None
+    return reading if interval is None else replace(reading, low=interval.low, high=interval.high)
+
+
+def end_of(reading: Reading, end: str | None) -> float:
+    """The value, or the `low` or `high` end of the interval or range, in the reading's unit.
+
+    Raises:
+        PublishError: It has none.
+    """
+    if end is None:
+        if reading.value is None or (reading.kind == "cited" and reading.high is not None):
+            word = reading.word is not None
+            raise PublishError(
+                f"{reading.id} is a word" if word else f"{reading.id} has no single value",
+                expected="a number" if word else f"{reading.id}.low or {reading.id}.high",
+                found=reading.text(),
+                mend="compare a number" if word else "compare an end of it",
+            )
+        return reading.value
+    value = reading.low if end == "low" else reading.high
+    if value is None:
+        raise PublishError(
+            f"{reading.id} has no interval",
+            expected=f"at least {FEWEST_PROCESSES} processes" if reading.sources else "a measured number",
+            found=f"{reading.processes} processes" if reading.sources else "an exact number",
+            mend="use the id without .low and .high, or measure with more processes",
+        )
+    return value
 
 
 def cell_words(cell: Mapping[str, Any]) -> str:

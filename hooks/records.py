@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+CELL_KEYS = ("experiment", "batch", "prompt_tokens", "context_tokens", "dtype", "mode")
+"""What makes a cell, in the order of `Sample.cell`."""
+
+Cell = tuple[str, int, int | None, int | None, str, str]
+"""A cell: the values of `CELL_KEYS`."""
+
+
+def keys_of(cell: Cell) -> dict[str, Any]:
+    """A cell with the names of its values."""
+    return dict(zip(CELL_KEYS, cell, strict=True))
+
 
 Record = Mapping[str, Any]
 """A JSON object of site_data/, as schema.json describes it."""
@@ -57,6 +70,11 @@ class Sample:
     device_state: Record | None = None
 
     @property
+    def cell(self) -> Cell:
+        """The setting that it was taken in."""
+        return self.experiment, self.batch, self.prompt_tokens, self.context_tokens, self.dtype, self.mode
+
+    @property
     def counts(self) -> bool:
         """Whether statistics use it: no warm-up, and not refused."""
         return not self.warm_up and self.refusal is None
@@ -70,6 +88,15 @@ class Run:
     folder: Path
     record: Record
     samples: tuple[Sample, ...]
+
+    @cached_property
+    def cells(self) -> Mapping[Cell, tuple[Sample, ...]]:
+        """Its samples by cell, refused ones too, warm-ups left out."""
+        found: dict[Cell, list[Sample]] = {}
+        for sample in self.samples:
+            if not sample.warm_up:
+                found.setdefault(sample.cell, []).append(sample)
+        return {cell: tuple(samples) for cell, samples in found.items()}
 
     @property
     def model(self) -> str:

@@ -13,10 +13,12 @@ from tests.publish import fixture_data
 
 @pytest.fixture(scope="session")
 def site_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site_data/ with two fixture runs. Tests must not change it."""
+    """A site_data/ with the fixture runs: main, of a small model, of a GPU, imported. Tests must not change it."""
     folder = fixture_data.site_data(tmp_path_factory.mktemp("data") / "site_data")
     fixture_data.write_run(folder)
     fixture_data.small_run(folder)
+    fixture_data.gpu_run(folder)
+    fixture_data.imported_run(folder)
     return folder
 
 

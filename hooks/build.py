@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hooks import explorer
+from hooks.cache import Cache
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.forms import plain_text
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find as find_leftovers
 from hooks.pages import NumberUse, PageState
+from hooks.painter import Painter
 
 PUBLISHED = "published.json"
 LAST_GOOD = "last-good.json"
@@ -31,6 +34,7 @@ class Build:
     memory: Path
     pages: dict[str, PageState] = field(default_factory=dict)
     extension: SplicedExtension = field(default_factory=SplicedExtension)
+    painter: Painter = field(default_factory=lambda: Painter(Cache(None)))
 
     @classmethod
     def open(cls, site_data: Path, quantities: Path, memory: Path, site_dir: Path) -> Build:
@@ -44,7 +48,7 @@ class Build:
             if path.is_file():
                 site.published = _texts(json.loads(path.read_text(encoding="utf-8")))
                 break
-        build = cls(site, memory)
+        build = cls(site, memory, painter=Painter(Cache(memory / "cache")))
         build.extension.site = site
         return build
 
@@ -111,6 +115,11 @@ class Build:
     def write_files(self, site_dir: Path) -> None:
         """Write what pages link to: published.json and the data of the charts."""
         files = {PUBLISHED: dump(self.published()), **self.site.files}
+        explored = [name for name in files if name.endswith(explorer.SUFFIX)]
+        if explored:
+            self.painter.start(explorer.SNIPPET, "bundle")
+            files |= {name: explorer.finish(files[name], self.painter) for name in explored}
+            files[explorer.script_path()] = explorer.script(self.painter)
         for name, text in files.items():
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """Charts as figures on a page: picture, caption, table, link to the data. Draws nothing.
 
 The picture comes twice, for wide and for narrow screens, since text in a scaled picture would not read; the
-style sheet shows one. docs/reference/html.md is the contract.
+style sheet shows one. A chart whose data are refused shows the reason in its place. docs/reference/html.md is the
+contract.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import csv
 import hashlib
 import io
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from hooks import svg
+from hooks import explorer, svg
 from hooks.charts import Chart
 from hooks.markup import escaped
 
@@ -21,9 +22,14 @@ NARROW = (340, 280)
 """Width and height of the pictures, in CSS pixels."""
 
 
-def csv_path(chart: Chart, alias: str | None) -> str:
+def csv_path(chart: Chart) -> str:
     """Where the chart's data lie in the site."""
-    return f"data/charts/{chart.name}{f'.{alias}' if alias else ''}.csv"
+    return f"data/charts/{chart.key}.csv"
+
+
+def explorer_path(chart: Chart) -> str:
+    """Where the chart's interactive version lies in the site."""
+    return f"data/charts/{chart.key}{explorer.SUFFIX}"
 
 
 def csv_text(chart: Chart) -> str:
@@ -36,42 +42,77 @@ def csv_text(chart: Chart) -> str:
     return out.getvalue()
 
 
+def specifications(chart: Chart) -> dict[str, str]:
+    """The chart's Vega-Lite specifications, `wide` and `narrow`; none for a refused chart."""
+    if chart.refusal:
+        return {}
+    sizes = {"wide": WIDE, "narrow": NARROW}
+    return {
+        name: svg.specification(chart.draw(name == "narrow"), width=width, height=height)
+        for name, (width, height) in sizes.items()
+    }
+
+
 def figure(
     chart: Chart,
+    specs: Mapping[str, str],
     uri: str,
-    alias: str | None = None,
     *,
-    link: str | None = None,
+    occurrence: int = 1,
+    csv: str | None = None,
+    explore: str | None = None,
     picture: Callable[..., str] = svg.render,
 ) -> str:
     """The figure's HTML for the page at `uri`.
 
     Args:
         chart: What to show.
+        specs: What `specifications` gave.
         uri: Of the page, inside docs/.
-        alias: The run that the page asked for; None where it said none.
-        link: Where the CSV is, if not where the build writes it.
+        occurrence: How often a chart of this name has been on the page, this time counted: ids stay unique.
+        csv: Where the CSV is, if not where the build writes it.
+        explore: Where the interactive version is; None where there is none.
         picture: `svg.render`, or `svg.slot` to have the pictures painted later.
     """
-    digest = hashlib.sha256(f"{uri} {chart.name} {alias}".encode()).hexdigest()[:8]
+    id_ = f"chart-{chart.name}{f'-{occurrence}' if occurrence > 1 else ''}"
+    digest = hashlib.sha256(f"{uri} {id_} {chart.key}".encode()).hexdigest()[:8]
     pictures = "".join(
-        picture(
-            chart.draw(narrow),
-            width=size[0],
-            height=size[1],
-            name=f"c{digest}{'n' if narrow else 'w'}",
-            label=chart.finding,
-        ).replace("<svg ", f'<svg data-size="{"narrow" if narrow else "wide"}" ', 1)
-        for narrow, size in ((False, WIDE), (True, NARROW))
+        picture(spec, name=f"c{digest}{size[0]}", label=chart.finding).replace(
+            "<svg ", f'<svg data-size="{size}" ', 1
+        )
+        for size, spec in specs.items()
     )
-    link = link or posixpath.relpath(csv_path(chart, alias), posixpath.dirname(uri) or ".")
+    csv = csv or relative(csv_path(chart), uri)
+    interactive, tools = "", ""
+    if explore and pictures:
+        interactive = f' data-explore="{escaped(explore)}" data-vega="{explorer.script_path()}"'
+        tools = _TOOLS
     return (
-        f'<figure class="chart" id="chart-{escaped(chart.name)}" data-chart="{escaped(chart.name)}">'
-        f'<div class="chart-picture" data-search-exclude>{pictures}</div>'
+        f'<figure class="chart" id="{escaped(id_)}" data-chart="{escaped(chart.name)}"{interactive}>'
+        f'<div class="chart-picture" data-search-exclude>{pictures or _refused(chart)}</div>{tools}'
         f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
         f'<span class="chart-note">{escaped(chart.note)}</span></figcaption>'
         f'<details class="chart-data" data-search-exclude><summary>Data of this chart</summary>{_table(chart)}'
-        f'<p><a href="{escaped(link)}" download="{escaped(chart.name)}.csv">Download as CSV</a></p></details></figure>'
+        f'<p><a href="{escaped(csv)}" download="{escaped(chart.key)}.csv">Download as CSV</a></p></details></figure>'
+    )
+
+
+def relative(path: str, uri: str) -> str:
+    """The address of a file of the site, seen from the page at `uri`."""
+    return posixpath.relpath(path, posixpath.dirname(uri) or ".")
+
+
+_TOOLS = (
+    '<div class="chart-tools" data-search-exclude>'
+    '<button type="button" class="chart-explore" aria-pressed="false">Explore</button></div>'
+)
+
+
+def _refused(chart: Chart) -> str:
+    assert chart.refusal is not None
+    return (
+        f'<p class="chart-refused" data-refusal="{escaped(chart.refusal.kind)}">'
+        f"Nothing to draw: {escaped(chart.refusal.reason)}</p>"
     )
 
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import charts, figures, markup, provenance, tables, tokens
+from hooks import charts, explorer, figures, markup, provenance, tables, tokens
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
@@ -75,11 +75,24 @@ def _tokens(parsed: Placeholder, context: Context) -> Made:
 
 def _chart(parsed: Placeholder, context: Context) -> Made:
     alias = parsed.options.get("run")
-    chart = charts.build(parsed.argument, context.site.book, alias)
-    context.site.files[figures.csv_path(chart, alias)] = figures.csv_text(chart)
-    context.page.charts.append(chart.name)
-    context.page.numbers.extend(NumberUse(reading, reading.text(), alias) for reading in chart.readings)
-    return Made(figures.figure(chart, context.page.uri, alias), block=True)
+    options = {name: value for name, value in parsed.options.items() if name != "run"}
+    chart = charts.build(parsed.argument, context.site.book, alias, options)
+    page, files = context.page, context.site.files
+    page.charts.append(chart.name)
+    page.numbers.extend(NumberUse(reading, reading.text(), alias) for reading in chart.readings)
+    specs = figures.specifications(chart)
+    files[figures.csv_path(chart)] = figures.csv_text(chart)
+    document = explorer.begin(specs)
+    if document is not None:
+        files[figures.explorer_path(chart)] = document
+    made = figures.figure(
+        chart,
+        specs,
+        page.uri,
+        occurrence=page.charts.count(chart.name),
+        explore=figures.relative(figures.explorer_path(chart), page.uri) if document else None,
+    )
+    return Made(made, block=True)
 
 
 def _table(parsed: Placeholder, context: Context) -> Made:

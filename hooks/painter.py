@@ -1,4 +1,6 @@
-"""A process of its own that turns Vega-Lite into SVG, beside the build. Makes no chart and knows no page.
+"""A process of its own that runs vl-convert beside the build: pictures, and the script of the interactive charts.
+
+It makes no chart and knows no page.
 
 vl-convert holds Python's lock while it works, so only another process lets the build go on meanwhile. It is
 started when the first picture is wanted that the cache does not have. Where it cannot run, pictures are
@@ -15,7 +17,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hooks.cache import Cache, digest
 
@@ -26,7 +28,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 class Painter:
-    """Pictures by their specification, each painted once.
+    """Pictures by their specification, and scripts by what they keep of Vega, each made once.
 
     Args:
         cache: Where finished pictures are kept between builds.
@@ -34,24 +36,24 @@ class Painter:
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
-        self._pictures: dict[str, str] = {}
-        self._waiting: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+        self._waiting: set[str] = set()
         self._process: subprocess.Popen[str] | None = None
         self._news = threading.Condition()
         self._ended = False
 
-    def start(self, spec: str) -> None:
-        """Begin to paint a specification (JSON text); returns at once."""
-        key = self._key(spec)
+    def start(self, text: str, kind: str = "picture") -> None:
+        """Begin on a specification (JSON text) or on another kind of work; returns at once."""
+        key = self._key(kind, text)
         with self._news:
-            if key in self._pictures or key in self._waiting:
+            if key in self._made or key in self._waiting:
                 return
-            kept = self.cache.get("svg", key)
+            kept = self.cache.get(kind, key)
             if isinstance(kept, str):
-                self._pictures[key] = kept
+                self._made[key] = kept
                 return
-            self._waiting[key] = spec
-        self._send(key, spec)
+            self._waiting.add(key)
+        self._send(kind, key, text)
 
     def picture(self, spec: str) -> str:
         """The SVG of a specification; waits for it.
@@ -59,16 +61,25 @@ class Painter:
         Raises:
             ValueError: Vega cannot draw it.
         """
-        self.start(spec)
-        key = self._key(spec)
-        with self._news:
-            self._news.wait_for(lambda: key in self._pictures or self._ended)
-            if key not in self._pictures:
-                self._keep(key, paint(spec))
-        found = self._pictures[key]
-        if found.startswith("!"):
-            raise ValueError(found[1:])
-        return found
+        svg: str = json.loads(self._wait("picture", spec))["svg"]
+        return svg
+
+    def compiled(self, spec: str) -> dict[str, Any]:
+        """The Vega specification that the same picture is drawn from; waits for it.
+
+        Raises:
+            ValueError: Vega cannot draw it.
+        """
+        vega: dict[str, Any] = json.loads(self._wait("picture", spec))["vega"]
+        return vega
+
+    def bundle(self, snippet: str) -> str:
+        """The script that `bundle` makes; waits for it.
+
+        Raises:
+            ValueError: The snippet wants what vl-convert does not have.
+        """
+        return self._wait("bundle", snippet)
 
     def close(self) -> None:
         """End the process, without waiting for pictures that nobody asked for."""
@@ -85,16 +96,28 @@ class Painter:
     def _versions(self) -> str:
         return f"{VEGA_LITE} {version('vl-convert-python')}"
 
-    def _key(self, spec: str) -> str:
-        return digest(self._versions, spec)
+    def _key(self, kind: str, text: str) -> str:
+        return digest(self._versions, kind, text)
 
-    def _keep(self, key: str, svg: str) -> None:
-        self._pictures[key] = svg
-        self._waiting.pop(key, None)
-        if not svg.startswith("!"):
-            self.cache.put("svg", key, svg)
+    def _wait(self, kind: str, text: str) -> str:
+        self.start(text, kind)
+        key = self._key(kind, text)
+        with self._news:
+            self._news.wait_for(lambda: key in self._made or self._ended)
+            if key not in self._made:
+                self._keep(kind, key, KINDS[kind](text))
+        found = self._made[key]
+        if found.startswith("!"):
+            raise ValueError(found[1:])
+        return found
 
-    def _send(self, key: str, spec: str) -> None:
+    def _keep(self, kind: str, key: str, made: str) -> None:
+        self._made[key] = made
+        self._waiting.discard(key)
+        if not made.startswith("!"):
+            self.cache.put(kind, key, made)
+
+    def _send(self, kind: str, key: str, text: str) -> None:
         try:
             if self._process is None and not self._ended:
                 self._process = subprocess.Popen(
@@ -107,7 +130,7 @@ class Painter:
                 )
                 threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
             if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(json.dumps([key, spec]) + "\n")
+                self._process.stdin.write(json.dumps([kind, key, text]) + "\n")
                 self._process.stdin.flush()
         except OSError:
             self._end()
@@ -116,9 +139,9 @@ class Painter:
         assert process.stdout is not None
         with suppress(ValueError, OSError):
             for line in process.stdout:
-                key, svg = json.loads(line)
+                kind, key, made = json.loads(line)
                 with self._news:
-                    self._keep(key, svg)
+                    self._keep(kind, key, made)
                     self._news.notify_all()
         self._end()
 
@@ -129,21 +152,43 @@ class Painter:
 
 
 def paint(spec: str) -> str:
-    """The SVG of a Vega-Lite specification; a text that begins with `!` says why there is none."""
+    """A Vega-Lite specification as JSON text with `svg` and, as it is drawn from, `vega`.
+
+    A text that begins with `!` says why there is none.
+    """
     import vl_convert  # 60 MB that a build with nothing to paint does not need
 
     try:
-        svg: str = vl_convert.vegalite_to_svg(json.loads(spec), vl_version=VEGA_LITE)
+        # In two steps, since the first result is wanted, too; together they take as long as one.
+        vega = vl_convert.vegalite_to_vega(json.loads(spec), vl_version=VEGA_LITE)
+        return json.dumps({"svg": vl_convert.vega_to_svg(vega), "vega": vega})
     except ValueError as error:
         return f"!{error}"
-    return svg
+
+
+def bundle(snippet: str) -> str:
+    """A script with as much of Vega as the snippet uses, from vl-convert's own copy: nothing is fetched.
+
+    A text that begins with `!` says why there is none.
+    """
+    import vl_convert
+
+    try:
+        script: str = vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)
+    except ValueError as error:
+        return f"!{error}"
+    return script
+
+
+KINDS = {"picture": paint, "bundle": bundle}
+"""What the process can make, by the name that messages and the cache have for it."""
 
 
 def main(incoming: IO[str] = sys.stdin, outgoing: IO[str] = sys.stdout) -> None:
-    """Paint what comes in, one JSON line `[key, spec]` each, until nothing more does."""
+    """Make what is asked for, one JSON line `[kind, key, text]` each, until nothing more comes."""
     for line in incoming:
-        key, spec = json.loads(line)
-        outgoing.write(json.dumps([key, paint(spec)]) + "\n")
+        kind, key, text = json.loads(line)
+        outgoing.write(json.dumps([kind, key, KINDS[kind](text)]) + "\n")
         outgoing.flush()
 
 

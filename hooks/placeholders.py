@@ -43,7 +43,7 @@ FORMS = {
         Form("otherwise", None),
         Form("end", None),
         Form("claim", "CONDITION", ("run",)),
-        Form("chart", "NAME", ("run",), block=True),
+        Form("chart", "NAME", ("run", "of", "datasheet"), block=True),
         Form("table", "NAME", ("run",), block=True),
         Form("tokens", '"TEXT"', ("tokenizer", "focus")),
         Form("measured-in", None),

@@ -55,25 +55,22 @@ def config() -> dict[str, Any]:
     }
 
 
-def render(chart: Any, *, width: int, height: int, name: str, label: str) -> str:
-    """The chart as an `<svg>` element.
+def render(spec: str, *, name: str, label: str) -> str:
+    """The picture of a specification as an `<svg>` element.
 
     Args:
-        chart: An Altair chart.
-        width: Of the whole picture, in CSS pixels at full size.
-        height: Likewise.
+        spec: What `specification` gave.
         name: Unique on the page; prefixes every id inside.
         label: The finding in one sentence, for people who do not see the chart.
 
     Raises:
         ValueError: Vega cannot draw it.
     """
-    return _tidy(_painted(specification(chart, width=width, height=height)), name, label)
+    return _tidy(_painted(spec), name, label)
 
 
-def slot(chart: Any, *, width: int, height: int, name: str, label: str) -> str:
+def slot(spec: str, *, name: str, label: str) -> str:
     """What `render` gives, left open: an element that `fill` replaces by the picture."""
-    spec = specification(chart, width=width, height=height)
     return f'<svg data-slot="{_quoted(json.dumps([spec, name, label]))}"></svg>'
 
 
@@ -98,7 +95,13 @@ def slots(html: str) -> list[str]:
 
 
 def specification(chart: Any, *, width: int, height: int) -> str:
-    """The Vega-Lite specification of a chart in the look of all, JSON text; the same for the same chart."""
+    """The Vega-Lite specification of a chart in the look of all, JSON text; the same for the same chart.
+
+    Args:
+        chart: An Altair chart.
+        width: Of the whole picture, in CSS pixels at full size.
+        height: Likewise.
+    """
     spec = {
         **chart.properties(width=width, height=height).to_dict(),
         "config": config(),
@@ -109,9 +112,10 @@ def specification(chart: Any, *, width: int, height: int) -> str:
 
 @lru_cache(maxsize=256)
 def _painted(spec: str) -> str:
-    svg = painter.paint(spec)
-    if svg.startswith("!"):
-        raise ValueError(svg[1:])
+    made = painter.paint(spec)
+    if made.startswith("!"):
+        raise ValueError(made[1:])
+    svg: str = json.loads(made)["svg"]
     return svg
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -29,6 +30,10 @@ def book_of(folder: Path) -> Book:
     return Book(store.load(folder), quantities.read(fixture_data.ROOT / "docs/quantities.toml"))
 
 
+def figure(chart: charts.Chart, uri: str, **options: Any) -> str:
+    return figures.figure(chart, figures.specifications(chart), uri, **options)
+
+
 @pytest.fixture(scope="module", params=sorted(charts.CHARTS))
 def chart(request: pytest.FixtureRequest, book: Book) -> charts.Chart:
     return charts.build(request.param, book, None)
@@ -36,7 +41,7 @@ def chart(request: pytest.FixtureRequest, book: Book) -> charts.Chart:
 
 @pytest.fixture(scope="module")
 def html(chart: charts.Chart) -> str:
-    return figures.figure(chart, "notes/page.md")
+    return figure(chart, "notes/page.md")
 
 
 def test_the_picture_comes_for_wide_and_for_narrow_screens(html: str) -> None:
@@ -114,7 +119,7 @@ def test_changed_durations_change_picture_table_and_csv(empty_data: Path, book: 
     before, after = (charts.build("decode-by-depth", one, None) for one in (book, book_of(empty_data)))
     assert after.rows[0]["value_s"] == pytest.approx(2 * before.rows[0]["value_s"])
     assert after.shown[0] != before.shown[0] and after.finding != before.finding
-    first, second = (figures.figure(one, "a.md") for one in (before, after))
+    first, second = (figure(one, "a.md") for one in (before, after))
     assert re.findall(r"<svg.*?</svg>", first) != re.findall(r"<svg.*?</svg>", second)
 
 
@@ -134,14 +139,14 @@ def test_a_refused_series_is_said_in_words(empty_data: Path) -> None:
     chart = charts.build("time-per-token", book_of(empty_data), None)
     assert "out of memory" in chart.finding
     assert ("decode", "64", "out of memory") in {row[:3] for row in chart.shown}
-    assert figures.figure(chart, "a.md")
+    assert figure(chart, "a.md")
 
 
 def test_hostile_names_are_inert(empty_data: Path) -> None:
     label = '=1+1<script>alert("x")</script>&amp;'
     machine = {**fixture_data.run_record("x", 0)["machine"], "label": label}
     fixture_data.write_run(empty_data, machine=machine)
-    html = figures.figure(charts.build("decode-by-depth", book_of(empty_data), None), "a.md")
+    html = figure(charts.build("decode-by-depth", book_of(empty_data), None), "a.md")
     assert "<script" not in html
     assert "=1+1&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;amp;" in html
 

@@ -58,6 +58,15 @@ class Checker:
         for folder in _folders(self._root / "runs"):
             yield from self._run(folder)
 
+    def run_problems(self, folder: Path) -> Iterator[Problem]:
+        """Everything that is wrong with the run in `folder`, which need not be in runs/ yet."""
+        schema_problem = self._schema_problem()
+        if schema_problem:
+            yield schema_problem
+            return
+        self._models = {path.stem for path in (self._root / "models").glob("*.json")}
+        yield from self._run(folder)
+
     def _schema_problem(self) -> Problem | None:
         path = self._root / "schema.json"
         if not self._root.is_dir():
@@ -196,13 +205,30 @@ class _RunKeys:
         if (sample["energy_joules"] is None) == (sample["energy_refusal"] is None):
             found = "both null" if sample["energy_joules"] is None else "both set"
             yield "energy_joules", "joules, or an energy_refusal that says why not", found
-        per_step = sample["batch"] * (
-            1
-            if sample["experiment"] == "decode"
-            else sample["prompt_tokens"] or sample["context_tokens"] or 0
-        )
+        per_step = tokens_per_step(sample)
         if sample["tokens"] != per_step * sample["steps"]:
             yield "tokens", f"{per_step} x {sample['steps']} steps", repr(sample["tokens"])
+        yield from _gate_incoherences(sample)
+
+
+def tokens_per_step(sample: Json) -> int:
+    """Tokens that one forward pass of a sample's cell processes, all sequences together; 0 where there are none."""
+    lengths = {"prefill": sample["prompt_tokens"], "decode": 1, "kv_cache": sample["context_tokens"]}
+    return int(sample["batch"] * (lengths.get(sample["experiment"]) or 0))
+
+
+def _gate_incoherences(sample: Json) -> Iterator[tuple[str, str, str]]:
+    """A failed gate without its refusal, or a share of a ceiling above 100 % that no gate caught."""
+    failed = sorted(name for name, result in sample.get("gates", {}).items() if result == "failed")
+    refused = sample["refusal"] or (failed == ["energy_agreement"] and sample["energy_refusal"])
+    if failed and not refused:
+        yield "refusal", f"a reason, since the gate {failed[0]} failed", "null"
+    for rate in ("bytes", "flop"):
+        work, ceiling = sample.get(f"work_{rate}"), sample.get(f"ceiling_{rate}_per_s")
+        if work and ceiling and sample["duration_s"] and sample["refusal"] is None:
+            share = work / sample["duration_s"] / ceiling
+            if share > 1:
+                yield f"work_{rate}", "at most 100 % of the ceiling beside it, or a refusal", f"{share:.1%}"
 
 
 def parse(text: str) -> Any:

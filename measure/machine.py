@@ -1,11 +1,10 @@
-"""What this machine is, which software takes part and which code measures. Times nothing."""
+"""What this machine is, and which software takes part. Times nothing."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import platform
-import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,9 @@ from typing import Any
 import psutil
 import torch
 
-import measure
 from measure.errors import UsageError
 
 PACKAGES = ("torch", "transformers", "accelerate", "gguf", "nvidia-ml-py", "numpy")
-MEASURING_CODE = ("measure", "site_data/schema.json")
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def choose_device(asked: str) -> torch.device:
@@ -56,11 +52,11 @@ def available_bytes(device: torch.device) -> int:
     return min(psutil.virtual_memory().available, _cgroup_spare_bytes())
 
 
-def describe(device: torch.device) -> dict[str, Any]:
-    """The `machine` object of run.json."""
+def describe(device: torch.device, acted: str | None = None) -> dict[str, Any]:
+    """The `machine` object of run.json; `acted` is the UUID of the card that a rehearsal acts with."""
     cpu, cores = _cpu_name(), _cores()
     memory = psutil.virtual_memory().total
-    accelerator = _accelerator(device)
+    accelerator = _accelerator(device) if acted is None else _acted(acted)
     gibibytes = round(memory / 2**30)
     label = f"{cpu}, {cores} cores, {gibibytes} GiB"
     if accelerator:
@@ -90,27 +86,6 @@ def software() -> dict[str, str | int | None]:
     versions["blas"] = "MKL" if torch.backends.mkl.is_available() else "other"
     versions["threads"] = torch.get_num_threads()
     return versions
-
-
-def code() -> dict[str, Any]:
-    """The `code` object of run.json: version, commit, and whether the measuring code differs from it."""
-    commit = _git("log", "-1", "--format=%H", "--", *MEASURING_CODE)
-    changed = _git("status", "--porcelain", "--", *MEASURING_CODE)
-    return {
-        "version": measure.__version__,
-        "commit": commit or None,
-        "changed": None if not commit or changed is None else bool(changed),
-    }
-
-
-def _git(*arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, timeout=20, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
 
 
 def _cpu_name() -> str:
@@ -154,6 +129,18 @@ def _accelerator(device: torch.device) -> dict[str, Any] | None:
         "name": facts.name,
         "uuid": uuid,
         "memory_bytes": facts.total_memory,
+        "driver": driver,
+        "power_limit_watts": power_limit_watts,
+    }
+
+
+def _acted(uuid: str) -> dict[str, Any]:
+    """As `_accelerator`, of a card that is not there."""
+    driver, power_limit_watts = _driver_facts(uuid)
+    return {
+        "name": "a card that a rehearsal acts",
+        "uuid": uuid,
+        "memory_bytes": psutil.virtual_memory().total,
         "driver": driver,
         "power_limit_watts": power_limit_watts,
     }

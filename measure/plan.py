@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,10 +20,23 @@ STEADY_WITHIN = 0.10
 ITS_OWN_WARM_UP_S = 8.0
 """A window at least this long needs one warm-up only: it is hundreds of times longer than what warm-ups absorb."""
 
-LONG_WINDOW_S = 25.0
+WARM_UP_WINDOW_S = 0.5
+"""Long enough a window for a warm-up, where a timed one is longer for the sake of an energy counter."""
+
+LONG_WINDOW_S = 15.0
 """A cell whose windows are longer than this is sampled `LONG_REPETITIONS` times in a process, not as planned."""
 
 LONG_REPETITIONS = 2
+
+FEWEST_PROCESSES = 3
+"""Fewer give no interval: until then a process of every cell is worth more than another of a few."""
+
+CPU, GPU = "cpu", "gpu"
+BEFORE_CONTEXT, WITH_CONTEXT = "before_context", "with_context"
+DECODE_MODES = {CPU: ("eager", "packed"), GPU: ("eager", "graph")}
+"""How a decode step runs: as plain transformers does it, and in the fastest honest way."""
+IDLE_MODES = (BEFORE_CONTEXT, WITH_CONTEXT)
+CEILING_MODES = ("read", "gemm")
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,8 @@ class Cell:
 
     def label(self) -> str:
         """How people are told about the cell."""
+        if self.experiment in ("ceilings", "idle"):
+            return f"{self.experiment} {self.mode.replace('_', ' ')}"
         where = {"prefill": "prompt", "decode": "depth", "kv_cache": "length"}[self.experiment]
         batch = f", batch {self.batch}" if self.batch > 1 else ""
         mode = f", {self.mode}" if self.mode != "eager" else ""
@@ -81,18 +97,30 @@ class Plan:
     """Shortest window worth timing, seconds: steps are added until it is reached."""
     budget_s: float | None
 
+    def samples_of(self, planned: PlannedCell, repetitions: int) -> int:
+        """Timed samples of a cell in the whole run, with `repetitions` in each process."""
+        once = planned.cell.mode == BEFORE_CONTEXT  # between processes a card has not come to rest
+        return repetitions * (1 if once else self.rounds)
+
     def with_budget(self, budget_s: float | None) -> Plan:
         """The same plan, held to `budget_s` seconds where one is given."""
         return self if budget_s is None else replace(self, budget_s=budget_s)
 
 
 @dataclass(frozen=True)
-class _Sweep:
-    """The sizes behind a named plan. Lists are in order of importance."""
+class _Sizes:
+    """Prompts and depths at one batch, each in order of importance."""
 
+    batch: int
     prompts: tuple[int, ...]
     depths: tuple[int, ...]
-    batches: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """What is behind a named plan; its sizes in order of importance."""
+
+    sizes: tuple[_Sizes, ...]
     rounds: int
     repetitions: int
     decode_steps: int
@@ -101,49 +129,78 @@ class _Sweep:
 
 
 # 500 stands first everywhere: note 1 asks its question at a prompt and a depth of 500 tokens. The sizes of "standard"
-# come first in "gpu", so that a run cut short by its budget still has what the pages state.
+# come early in "gpu", so that a run cut short by its budget still has what the pages state. One sample in each process
+# suffices there: processes differ by more than the samples of one, and windows are long for the energy counter's sake.
 _SWEEPS = {
-    "quick": _Sweep((500, 64), (500, 64), (1,), 3, 2, 4, 0.0, 165.0),
-    "standard": _Sweep((500, 64, 128, 1000), (500, 64, 1000, 128), (1,), 5, 5, 8, 0.2, None),
+    "quick": _Sweep(
+        (_Sizes(1, (500, 64), (500, 64)),),
+        rounds=3,
+        repetitions=2,
+        decode_steps=4,
+        window_s=0.0,
+        budget_s=165.0,
+    ),
+    "standard": _Sweep(
+        (_Sizes(1, (500,), (500,)), _Sizes(8, (), (500,)), _Sizes(1, (64, 1000, 128), (64, 1000, 128))),
+        rounds=5,
+        repetitions=3,
+        decode_steps=6,
+        window_s=0.2,
+        budget_s=None,
+    ),
     "gpu": _Sweep(
-        (500, 64, 1000, 128, 2048, 8192),
-        (500, 64, 1000, 128, 2048, 8192, 32768),
-        (1, 8, 32),
-        5,
-        3,
-        8,
-        5.0,
-        None,
+        (
+            _Sizes(1, (500,), (500,)),
+            _Sizes(8, (), (500,)),
+            _Sizes(32, (), (500,)),
+            _Sizes(1, (64, 1000, 128, 2048, 8192), (64, 1000, 128, 2048, 8192, 32768)),
+            _Sizes(8, (500, 2048, 8192), (2048, 8192, 32768)),
+            _Sizes(32, (500, 2048, 8192), (2048, 8192, 32768)),
+        ),
+        rounds=5,
+        repetitions=1,
+        decode_steps=8,
+        window_s=2.0,
+        budget_s=None,
     ),
 }
 
 PLAN_NAMES = tuple(_SWEEPS)
 
 
-def make_plan(name: str, *, dtype: str, max_positions: int, seed: int) -> Plan:
-    """The plan called `name` for a model that takes `max_positions` tokens at most.
+def make_plan(name: str, *, device: str, dtype: str, max_positions: int, seed: int) -> Plan:
+    """The plan called `name` on `device` (CPU or GPU) for a model that takes `max_positions` tokens at most.
 
     Cells longer than the model can take are not planned: they could never be measured.
     """
     sweep = _SWEEPS[name]
     cells: list[PlannedCell] = []
-    for batch in sweep.batches:
-        longest = max(len(sweep.prompts), len(sweep.depths))
-        for i in range(longest):
-            if i < len(sweep.prompts) and sweep.prompts[i] <= max_positions:
-                cell = Cell("prefill", batch, sweep.prompts[i], None, dtype)
-                cells.append(PlannedCell(cell, sweep.repetitions, 1))
-            if i < len(sweep.depths) and sweep.depths[i] < max_positions:
-                depth = sweep.depths[i]
-                decode = Cell("decode", batch, None, depth, dtype)
-                cells.append(PlannedCell(decode, sweep.repetitions, sweep.decode_steps))
-                cells.append(PlannedCell(Cell("kv_cache", batch, None, depth, dtype), 1, 1))
+    for sizes in sweep.sizes:
+        cells += _cells(sizes, sweep, DECODE_MODES[device], dtype, max_positions)
     if not cells:
+        shortest = min(min(sizes.prompts, default=math.inf) for sizes in sweep.sizes)
         raise UsageError(
             f"plan {name!r} has no cell that a model of {max_positions} positions can take; "
-            "its shortest prompt is " + str(min(sweep.prompts))
+            f"its shortest prompt is {shortest}"
         )
-    return Plan(name, seed, sweep.rounds, tuple(cells), sweep.window_s, sweep.budget_s)
+    first = [Cell("idle", 1, None, None, dtype, mode) for mode in IDLE_MODES]
+    first += [Cell("ceilings", 1, None, None, dtype, mode) for mode in CEILING_MODES]
+    planned = [PlannedCell(cell, 1 if cell.experiment == "idle" else sweep.repetitions, 1) for cell in first]
+    return Plan(name, seed, sweep.rounds, (*planned, *cells), sweep.window_s, sweep.budget_s)
+
+
+def _cells(
+    sizes: _Sizes, sweep: _Sweep, modes: Sequence[str], dtype: str, max_positions: int
+) -> Iterator[PlannedCell]:
+    for prompt, depth in itertools.zip_longest(sizes.prompts, sizes.depths):
+        if prompt is not None and prompt <= max_positions:
+            cell = Cell("prefill", sizes.batch, prompt, None, dtype)
+            yield PlannedCell(cell, sweep.repetitions, 1)
+        if depth is not None and depth < max_positions:
+            for mode in modes:
+                decode = Cell("decode", sizes.batch, None, depth, dtype, mode)
+                yield PlannedCell(decode, sweep.repetitions, sweep.decode_steps)
+            yield PlannedCell(Cell("kv_cache", sizes.batch, None, depth, dtype), 1, 1)
 
 
 def interleaved(
@@ -170,6 +227,11 @@ def is_warm(step_s: Sequence[float], window_s: float) -> bool:
 def steps_for(planned: PlannedCell, step_s: float, window_s: float) -> int:
     """Forward passes in one window: as planned, and as many more as make the window `window_s` seconds long."""
     return max(planned.steps, math.ceil(window_s / step_s)) if step_s > 0 else planned.steps
+
+
+def warm_up_steps(planned: PlannedCell, step_s: float, window_s: float) -> int:
+    """Forward passes in the next warm-up window, after one in which a pass took `step_s` seconds."""
+    return steps_for(planned, step_s, min(window_s, WARM_UP_WINDOW_S))
 
 
 def repetitions_for(planned: PlannedCell, first_window_s: float | None) -> int:

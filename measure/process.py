@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,16 +23,20 @@ LAST_WORDS = 15
 class ProcessDied(Exception):
     """The worker ended before it was asked to."""
 
-    def __init__(self, message: str, *, killed: bool, cell: Cell | None) -> None:
+    def __init__(self, message: str, *, killed: bool, cell: Cell | None, process: WorkerProcess) -> None:
         super().__init__(message)
         self.killed = killed
         self.cell = cell
+        self.process = process
 
 
 class WorkerProcess:
     """One `python -m measure.worker`, in a session of its own so that Ctrl-C reaches the parent only."""
 
     def __init__(self, job: Json) -> None:
+        self.number = 0
+        """Its place among the processes of the run; the session gives it."""
+        self.opened_s = time.monotonic()
         self.started_at = utc_now()
         self.started: Json = {}
         self.built: Json = {}
@@ -59,13 +64,18 @@ class WorkerProcess:
         self.built = self._receive()
         return self.built
 
-    def measure(self, cell: Cell, steps: int) -> Json:
-        """One answer: an event `sample` or `refused`."""
+    def measure(self, cell: Cell, steps: int, *, probe: bool) -> Json:
+        """One answer: an event `sample` or `refused`. `probe`: measure the ceilings beside the window, too."""
         self._cell = cell
-        self._send({"cell": vars(cell), "steps": steps})
+        self._send({"cell": vars(cell), "steps": steps, "probe": probe})
         answer = self._receive()
         self._cell = None
         return answer
+
+    def check_mode(self, mode: str, context_tokens: int) -> Json:
+        """One answer: an event `mode_check`, whose `check` goes into run.json, or `refused`."""
+        self._send({"check_mode": mode, "context_tokens": context_tokens})
+        return self._receive()
 
     def close(self) -> None:
         """End the process, in the middle of a window if need be."""
@@ -101,4 +111,4 @@ class WorkerProcess:
         self._words.seek(0)
         words = self._words.read().splitlines()[-LAST_WORDS:]
         message = f"the measuring process ended with code {code}" + "".join(f"\n  {word}" for word in words)
-        return ProcessDied(message, killed=code == -signal.SIGKILL, cell=self._cell)
+        return ProcessDied(message, killed=code == -signal.SIGKILL, cell=self._cell, process=self)

@@ -1,40 +1,62 @@
-"""What a person reads of runs: the table of results, the provenance, the list. Reads records, writes none."""
+"""What a person reads of runs: provenance, gates, refusals, the list. The table of results is in results.py."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from measure import record
-from measure.plan import Cell, PlannedCell
-from measure.record import Json, cell_of
-
-BUSY_SHARE = 0.10
-"""Above this share of the processor taken by others, a person should know."""
+from measure import gates, record
+from measure.code import commit_with
+from measure.plan import Cell
+from measure.record import Json
+from measure.results import by_cell, results_table
 
 
 def print_run(console: Console, run: Json, samples: Sequence[Json]) -> None:
     """Provenance and results of one run."""
     _print_provenance(console, run)
     console.print(results_table(run, samples))
+    gates_ = gates_table(samples)
+    if gates_ is not None:
+        console.print(gates_)
     for line in remarks(run, samples):
         console.print(line, soft_wrap=True)
 
 
-def results_table(run: Json, samples: Sequence[Json]) -> Table:
-    """One row a cell: time and energy per token, and how much the processes differ."""
-    table = Table(title=f"{run['run_id']} ({run['status']})", title_justify="left", box=SIMPLE)
-    table.add_column("cell")
-    for heading in ("per token", "by process", "tokens/s", "energy", "samples", "processes"):
-        table.add_column(heading, justify="right")
-    for planned in map(PlannedCell.from_json, run["plan"]["cells"]):
-        table.add_row(planned.cell.label(), *_results(planned.cell, samples))
+def gates_table(samples: Sequence[Json]) -> Table | None:
+    """How the gates went; None for a run from before there were any."""
+    judged = [s["gates"] for s in samples if s.get("gates")]
+    if not judged:
+        return None
+    table = Table(title="gates", title_justify="left", box=SIMPLE)
+    table.add_column("gate")
+    results = (gates.PASSED, gates.FAILED, gates.NOT_CHECKED)
+    for result in results:
+        table.add_column(result.replace("_", " "), justify="right")
+    for name in gates.GATES:
+        table.add_row(name.replace("_", " "), *(str(sum(g.get(name) == r for g in judged)) for r in results))
     return table
+
+
+def refusals(samples: Sequence[Json]) -> list[str]:
+    """Each refusal once, with its cell and how many of the cell's samples it concerns, warm-ups apart."""
+    lines = []
+    for cell, own in by_cell(samples).items():
+        metered = [(" energy", "energy_refusal")] if cell.experiment != "kv_cache" else []
+        for what, key in [("", "refusal"), *metered]:
+            timed = [s for s in own if not s["warm_up"] or s["duration_s"] is None]
+            found = Counter(
+                (s[key]["kind"], s[key]["reason"]) for s in timed if s[key] and not (what and s["refusal"])
+            )
+            for (kind, reason), count in found.items():
+                lines.append(f"{cell.label()}{what}: {kind} ({count} of {len(timed)}): {reason}")
+    return lines
 
 
 def remarks(run: Json, samples: Sequence[Json]) -> list[str]:
@@ -44,16 +66,41 @@ def remarks(run: Json, samples: Sequence[Json]) -> list[str]:
         + item["reason"]
         for item in run["plan"]["left_out"]
     ]
-    if run["meter"]["refusal"]:
-        lines.append(f"energy {run['meter']['refusal']['kind']}: {run['meter']['refusal']['reason']}")
-    shares = [s["foreign_cpu_share"] for s in samples if s["foreign_cpu_share"] is not None]
-    busy = sum(share > BUSY_SHARE for share in shares)
-    if busy:
-        lines.append(
-            f"not quiet: in {busy} of {len(shares)} windows other processes used more than "
-            f"{BUSY_SHARE:.0%} of the processor, at most {max(shares):.0%}"
-        )
+    lines += refusals(samples)
+    unmetered = run["meter"]["refusal"]
+    if unmetered:  # said once, and not for each cell
+        lines = [line for line in lines if not line.endswith(unmetered["reason"])]
+        lines.append(f"energy {unmetered['kind']}: {unmetered['reason']}")
+    for check in run.get("mode_checks", []):
+        lines.append(_mode_check(check))
+    lines += _quiet(samples)
     return lines
+
+
+def _mode_check(check: Json) -> str:
+    found = check["max_difference"]
+    seen = "no logits" if found is None else f"logits differ by at most {found:.2g} of the largest"
+    result = "as eager" if check["passed"] else "NOT as eager"
+    return (
+        f"{check['mode']} at depth {check['context_tokens']} computes {result}: {seen} "
+        f"({check['tolerance']:.2g} allowed)"
+    )
+
+
+def _quiet(samples: Sequence[Json]) -> list[str]:
+    """Whether the machine was quiet, plainly."""
+    timed = [s for s in samples if not s["warm_up"]]
+    shares = [s["foreign_cpu_share"] for s in timed if s["foreign_cpu_share"] is not None]
+    if not shares:
+        return []
+    seen = f"others had {statistics.median(shares):.1%} of the CPU in the median window, at most {max(shares):.1%}"
+    spoiled = sum(s["refusal"] is not None and s["refusal"]["kind"] == "contaminated" for s in timed)
+    if not spoiled:
+        return [f"the machine was quiet: {seen}"]
+    return [
+        f"the machine was not quiet (contaminated): {spoiled} of {len(timed)} samples were disturbed and do not count; "
+        + seen
+    ]
 
 
 def runs_table(site_data: Path) -> Table:
@@ -77,8 +124,6 @@ def runs_table(site_data: Path) -> Table:
 
 
 def _print_provenance(console: Console, run: Json) -> None:
-    code = run["code"]
-    commit = (code["commit"] or "no commit")[:12] + (" with changes" if code["changed"] else "")
     software, model = run["software"], run["model"]
     facts = {
         "model": f"{model['name']}, {model['parameters']:,} parameters, {model['dtype']}",
@@ -86,7 +131,7 @@ def _print_provenance(console: Console, run: Json) -> None:
         "machine": run["machine"]["label"],
         "software": f"Python {software['python']}, torch {software['torch']}, "
         f"transformers {software['transformers']}, {software.get('threads')} threads",
-        "code": commit,
+        "code": _code(run["code"]),
         "time": f"{run['started_at']} to {run['finished_at'] or '(unfinished)'}",
         "processes": f"{len(run['processes'])} (plan {run['plan']['name']}: {run['plan']['rounds']} rounds)",
     }
@@ -94,62 +139,16 @@ def _print_provenance(console: Console, run: Json) -> None:
         console.print(f"{name:>10}  {fact}", soft_wrap=True)
 
 
-def _results(cell: Cell, samples: Sequence[Json]) -> tuple[str, ...]:
-    own = [s for s in samples if cell_of(s) == cell]
-    refusal = next((s["refusal"] for s in own if s["refusal"]), None)
-    timed = [s for s in own if not s["warm_up"] and not s["refusal"]]
-    if refusal and not timed:
-        return (refusal["kind"], "", "", "", "0", "0")
-    if not timed:
-        return ("not measured", "", "", "", "0", "0")
-    if cell.experiment == "kv_cache":
-        per_token = statistics.median(s["kv_cache_bytes"] / s["tokens"] for s in timed)
-        return (f"{per_token:,.0f} bytes", "", "", "", str(len(timed)), str(len(_processes(timed))))
-    medians = process_medians(timed, "duration_s")
-    middle = statistics.median(medians)
+def _code(code: Json | None) -> str:
+    """Which code measured; one that ran without a repository is looked up in this one by its digest."""
+    if code is None:
+        return "(imported)"
+    if code["commit"]:
+        return str(code["commit"][:12]) + (" with changes" if code["changed"] else "")
+    tree = code.get("tree")
+    commit = tree and commit_with(tree)
     return (
-        seconds(middle),
-        between(min(medians), max(medians)),
-        f"{1 / middle:,.1f}",
-        _energy(timed),
-        str(len(timed)),
-        str(len(medians)),
+        f"as commit {commit[:12]}"
+        if commit
+        else f"no commit here has it (tree {(tree or 'not recorded')[:12]})"
     )
-
-
-def process_medians(timed: Iterable[Json], field: str) -> list[float]:
-    """For each process, the median of `field` per token over its samples."""
-    by_process: dict[int, list[float]] = {}
-    for sample in timed:
-        by_process.setdefault(sample["process"], []).append(sample[field] / sample["tokens"])
-    return [statistics.median(values) for values in by_process.values()]
-
-
-def _energy(timed: Sequence[Json]) -> str:
-    metered = [s for s in timed if s["energy_joules"] is not None]
-    if not metered:
-        return str(timed[-1]["energy_refusal"]["kind"])
-    return f"{statistics.median(process_medians(metered, 'energy_joules')):.3g} J"
-
-
-def _processes(timed: Iterable[Json]) -> set[int]:
-    return {sample["process"] for sample in timed}
-
-
-def seconds(value_s: float) -> str:
-    """A time for people, three figures."""
-    factor, unit = _unit(value_s)
-    return f"{value_s * factor:.3g} {unit}"
-
-
-def between(low_s: float, high_s: float) -> str:
-    """Two times for people, in the unit of the longer."""
-    factor, unit = _unit(high_s)
-    return f"{low_s * factor:.3g}–{high_s * factor:.3g} {unit}"
-
-
-def _unit(value_s: float) -> tuple[float, str]:
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value_s * factor >= 1:
-            return factor, unit
-    return 1e9, "ns"

@@ -66,9 +66,8 @@ class SplicedExtension(Extension):
         """Register the processors. Called by Python-Markdown."""
         conversion = _Conversion(self)
         md.preprocessors.register(_SourceReader(md, conversion), "spliced-source", 100)
-        # After code spans (190), before backslash escapes (180), links and HTML.
-        md.inlinePatterns.register(_EscapedBraces(placeholders.ESCAPED, md), "spliced-escaped", 186)
-        md.inlinePatterns.register(_Finder(placeholders.PATTERN, md, conversion), "spliced", 185)
+        # Before code spans (190), which it knows itself: a placeholder may hold what looks like one.
+        md.inlinePatterns.register(_Finder(md, conversion), "spliced", 195)
         # After attribute lists (8), abbreviations (7) and smart quotes (6), before the table of contents (5).
         md.treeprocessors.register(_Replacer(md, conversion), "spliced", 5.5)
         md.treeprocessors.register(_TreeEnd(md, conversion), "spliced-end", -100)
@@ -118,28 +117,41 @@ class _SourceReader(Preprocessor):
         return lines
 
 
-class _EscapedBraces(InlineProcessor):
-    """Prints escaped braces as entities, so that braces in the output are always a mistake."""
-
-    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # type: ignore[override]
-        store = self.md.htmlStash.store
-        begin = store("&#123;&#123;") if m[1] else ""
-        end = store("&#125;&#125;") if m[3] or m[4] else ""
-        return f"{begin}{m[2] or ''}{end}", m.start(), m.end()
-
-
 class _Finder(InlineProcessor):
-    """Turns a placeholder into an element that waits for the tree processor."""
+    """Turns a placeholder into an element that waits for the tree processor, and leaves code alone.
 
-    def __init__(self, pattern: str, md: Markdown, conversion: _Conversion) -> None:
-        super().__init__(pattern, md)
+    Escaped braces are printed as entities, so that braces in the output are always a mistake.
+    """
+
+    # What begins first counts; code spans are found as Python-Markdown finds them.
+    PATTERN = (
+        r"(?P<code>(?<!\\)(?:\\{2})+(?=`)|(?<!\\)(?P<ticks>`+).+?(?<!`)(?P=ticks)(?!`))"
+        rf"|(?P<escaped>{placeholders.ESCAPED})"
+        rf"|(?P<whole>{placeholders.PATTERN})"
+    )
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(self.PATTERN, md)
         self.conversion = conversion
 
-    def handleMatch(self, m: re.Match[str], data: str) -> tuple[Element, int, int]:  # type: ignore[override]
+    def handleMatch(  # type: ignore[override]
+        self, m: re.Match[str], data: str
+    ) -> tuple[Element | str | None, int | None, int | None]:
+        if m["code"]:
+            return None, None, None
+        if m["escaped"]:
+            return self._printed(m["escaped"]), m.start(), m.end()
         waiting = Element(TAG)
         waiting.text = AtomicString(MARK.format(len(self.conversion.found)))
-        self.conversion.found.append(m[1])
+        self.conversion.found.append(m["whole"][2:-2])
         return waiting, m.start(), m.end()
+
+    def _printed(self, escaped: str) -> str:
+        store = self.md.htmlStash.store
+        text = escaped.removeprefix("\\")
+        begin = store("&#123;&#123;") if text.startswith("{{") else ""
+        end = store("&#125;&#125;") if text.endswith("}}") else ""
+        return f"{begin}{text.removeprefix('{{').removesuffix('}}')}{end}"
 
 
 class _Replacer(Treeprocessor):

@@ -1,4 +1,4 @@
-"""The command line: run, list, show, check. Says what to do; the work is done elsewhere."""
+"""The command line: run, list, show, check; the rest is in commands.py. Says what to do; the work is done elsewhere."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
-
+from measure import commands as other_commands
 from measure import record
+from measure.begin import Request
+from measure.console import console
 from measure.errors import MeasureError, UsageError
 from measure.plan import PLAN_NAMES, parse_budget
 from measure.progress import ProgressReport
-from measure.session import Request, Session
+from measure.session import Session
 
 DEFAULT_MODEL = "qwen2.5-1.5b"
 INTERRUPTED = 130
-PLAIN_WIDTH = 110
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,7 +26,11 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m measure", description="Measure how this machine runs a language model."
     )
-    commands = top.add_subparsers(dest="command", required=True, metavar="run | list | show | check")
+    commands = top.add_subparsers(
+        dest="command",
+        required=True,
+        metavar=" | ".join(("run", "list", "show", "check", *other_commands.NAMES)),
+    )
     run = commands.add_parser("run", help="measure this machine and write a run into site_data/runs/")
     run.add_argument(
         "--model",
@@ -68,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("run_id", metavar="RUN-ID", help="a run's id, or enough of its beginning")
     _add_site_data(show)
     _add_site_data(commands.add_parser("check", help="validate all of site_data against schema.json"))
+    other_commands.add(commands, _add_site_data)
     return top
 
 
@@ -83,8 +88,10 @@ def main(argv: list[str] | None = None) -> int:
                 return _list(options)
             case "show":
                 return _show(options)
-            case _:
+            case "check":
                 return _check(options)
+            case _:
+                return int(options.act(options))
     except MeasureError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -107,11 +114,9 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
             return INTERRUPTED
     from measure import summary
 
-    console = _console()
-
     run, samples = record.load(site_data, folder.name)
-    summary.print_run(console, run, samples)
-    console.print(f"complete: {folder}\nrebuild the site with: make site", soft_wrap=True)
+    summary.print_run(console(), run, samples)
+    console().print(f"complete: {folder}\nrebuild the site with: make site", soft_wrap=True)
     return 0
 
 
@@ -149,7 +154,7 @@ def _session(options: argparse.Namespace, arguments: list[str], report: Progress
 def _list(options: argparse.Namespace) -> int:
     from measure import summary
 
-    _console().print(summary.runs_table(options.site_data))
+    console().print(summary.runs_table(options.site_data))
     return 0
 
 
@@ -157,7 +162,7 @@ def _show(options: argparse.Namespace) -> int:
     from measure import summary
 
     run, samples = record.load(options.site_data, options.run_id)
-    summary.print_run(_console(), run, samples)
+    summary.print_run(console(), run, samples)
     return 0
 
 
@@ -179,11 +184,6 @@ def _check(options: argparse.Namespace) -> int:
     plural = "run" if len(runs) == 1 else "runs"
     print(f"{options.site_data}: {len(runs)} {plural}, all as schema.json says")
     return 0
-
-
-def _console() -> Console:
-    """Where results are printed; wide enough for the tables where no terminal says how wide it is."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
 
 def _stopped(site_data: Path, session: Session) -> str:

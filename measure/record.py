@@ -7,6 +7,7 @@ the next is taken: a run that is killed loses the sample in progress and nothing
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import json
 import os
@@ -151,18 +152,27 @@ def run_folders(site_data: Path) -> list[Path]:
 
 def load(site_data: Path, run_id: str) -> tuple[Json, list[Json]]:
     """(run, samples) of the run called `run_id`, or whose id alone begins so."""
+    folder = find(site_data, run_id)
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        return run, [json.loads(line) for line in lines]
+    except (OSError, ValueError) as error:
+        raise MeasureError(
+            f"{folder}: cannot be read ({error}); `python -m measure check` says file and line"
+        ) from error
+
+
+def find(site_data: Path, run_id: str) -> Path:
+    """The folder of the run called `run_id`, or whose id alone begins so.
+
+    Raises UsageError with the nearest known where there is none, or more than one.
+    """
     found = [p for p in run_folders(site_data) if p.name == run_id]
     found = found or [p for p in run_folders(site_data) if p.name.startswith(run_id)]
     if len(found) != 1:
         raise UsageError(_no_such_run(site_data, run_id))
-    try:
-        run = json.loads((found[0] / "run.json").read_text(encoding="utf-8"))
-        lines = (found[0] / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-        return run, [json.loads(line) for line in lines]
-    except (OSError, ValueError) as error:
-        raise MeasureError(
-            f"{found[0]}: cannot be read ({error}); `python -m measure check` says file and line"
-        ) from error
+    return found[0]
 
 
 def cell_of(sample: Json) -> Cell:
@@ -203,7 +213,9 @@ def resume_command(site_data: Path, run_id: str) -> str:
 def _no_such_run(site_data: Path, run_id: str) -> str:
     names = [p.name for p in run_folders(site_data)]
     listing = "".join(f"\n  {name}" for name in names) or " none"
-    return f"no single run {run_id!r} in {site_data}; there are:{listing}"
+    near = difflib.get_close_matches(run_id, names, 1)
+    nearest = f"nearest known: {near[0]}; " if near else ""
+    return f"no single run {run_id!r} in {site_data}; {nearest}there are:{listing}"
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -1,11 +1,15 @@
-"""Energy over a window: what a meter must do, and the meter that refuses. The NVIDIA meter is in nvml.py."""
+"""Energy over a window: what a meter must do, the meter that refuses, and which meter a device has.
+
+The meters themselves are in nvml.py (NVIDIA GPUs) and rapl.py (CPUs).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,15 @@ class NoMeter:
         return Energy.refused("unavailable", self._reason)
 
 
-def open_meter(device: torch.device) -> Meter:
-    """The meter for what runs on `device`."""
-    if device.type == "cuda":
-        from measure.nvml import (
-            open_meter as open_nvml_meter,
-        )  # pynvml is looked for only where there is a GPU
+def open_meter(device: torch.device, idle_watts_before_context: float | None = None) -> Meter:
+    """The meter for what runs on `device`: the GPU's counter, or the CPU packages' (RAPL); else a NoMeter.
 
-        return open_nvml_meter(device)
-    return NoMeter("this run used the CPU, and nothing here meters a CPU's energy")
+    `idle_watts_before_context` is a GPU's power when no process had a context on it.
+    """
+    if device.type == "cuda":
+        from measure.nvml import open_meter as open_nvml_meter  # pynvml only where there is a GPU
+
+        return open_nvml_meter(device, idle_watts_before_context)
+    from measure.rapl import open_rapl
+
+    return open_rapl()

@@ -1,58 +1,57 @@
-"""The meter on an NVIDIA GPU's own energy counter. Its arithmetic is in nvml_edges.py.
+"""The meter on an NVIDIA GPU's own energy counter. Its arithmetic is in counter.py and sampled_power.py.
 
 What an energy from here is: gross joules of the whole card (of the whole module on Grace) from `begin` to
-`end`, with an error that covers the counter's ticks and steps. What the error leaves out: the sensor's gain, about
-5 % a board and the same in every window, and any delay of the counter behind the power: late by d seconds, it
-misses d seconds of the load and counts as many of the rest before it.
+`end`, with an error that covers the counter's ticks, steps and lag; counter.py says of what it is made. What the
+error leaves out is the sensor's gain, the same in every window of one board.
+
+An energy is refused where the joules themselves are in doubt: NVML failed, the counter went backwards or stood still,
+another process was on the card, the error is too large a share, or sampled power does not bear the counter out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from measure.machine import gpu_uuid
+from measure.counter import Change, Closing, PowerRange, lost_tick, window_energy
 from measure.meter import Energy, Meter, NoMeter
 from measure.nvml_company import Company
-from measure.nvml_driver import Card, DriverError
-from measure.nvml_edges import (
-    Change,
-    Closing,
-    PowerRange,
-    Tick,
-    disagreement,
-    lost_tick,
-    tick_of,
-    window_energy,
-)
-from measure.nvml_watch import Clock, WallClock, Watch
+from measure.nvml_driver import Card
+from measure.nvml_lag import lag_bound_s
+from measure.nvml_watch import Watch
+from measure.sampled_power import second_reading
+from measure.ticks import Clock, DriverError, Study, WallClock, mean_watts, next_change, study
 
-STUCK_AFTER_S = 2.0
-"""A counter that has not moved for this long is taken to be stuck; known ones move every 20 to 100 ms."""
-STUDY_S = 1.0
-"""How long the counter is studied at the start of a process, and"""
-STUDY_TICKS = 10
-"""how many ticks are seen at least."""
+if TYPE_CHECKING:
+    import torch
+
 PROMPT_SHARE = 0.1
 """A window opens on a tick that was seen within this share of its period; a reader that was held up tries again."""
 WIDEST_ERROR_SHARE = 0.05
 """An energy whose stated error is a larger share of it is not resolved."""
-AVERAGE_LAG_S = 1.0
+AVERAGE_S = 1.0
 """Where NVML has no instant power, the reading may be the mean of the second before (Ampere and newer)."""
+GAIN_ERROR_SHARE = 0.05
+"""Share by which all energies of one board may be off together. NVML's reference (nvmlDeviceGetPowerUsage) states 5 %
+of the power for the oldest boards and nothing for newer ones; Yang, Adamek and Armour (arXiv:2312.02741) held boards
+of twelve architectures against an external meter and found about as much."""
 
 
 def open_meter(device: torch.device, idle_watts_before_context: float | None = None) -> Meter:
-    """The meter of a CUDA device, or a NoMeter with the reason. Takes one to two seconds; the device should be idle.
+    """The meter of a CUDA device, or a NoMeter with the reason. Takes about five seconds; the device should be idle.
 
     `idle_watts_before_context` comes from `idle_watts`, called when no process had a context on the card.
     """
+    import torch
+
+    from measure.machine import gpu_uuid
+
     torch.cuda.synchronize(device)
     return open_gpu(
         gpu_uuid(device),
         own_bytes=lambda: torch.cuda.memory_reserved(device),
+        load=lambda seconds: _multiply_for(seconds, device),
         idle_watts_before_context=idle_watts_before_context,
     )
 
@@ -60,11 +59,17 @@ def open_meter(device: torch.device, idle_watts_before_context: float | None = N
 def open_gpu(
     uuid: str,
     *,
-    own_bytes: Callable[[], int],
+    own_bytes: Callable[[], int] | None,
+    load: Callable[[float], None] | None = None,
     clock: Clock | None = None,
     idle_watts_before_context: float | None = None,
 ) -> Meter:
-    """The meter of the GPU with that UUID; `own_bytes` tells how much of its memory PyTorch holds for us."""
+    """The meter of the GPU with that UUID.
+
+    `own_bytes` tells how much of its memory PyTorch holds for us; None: this process has no context on the card, so all
+    that is there is another's. `load` keeps the card busy for some seconds: with it the counter's lag is measured, and
+    its share stands in each error; without it the lag stays unknown.
+    """
     clock = clock or WallClock()
     try:
         card = Card(uuid)
@@ -74,11 +79,12 @@ def open_gpu(
         shared = card.shared_out()
         if shared:
             raise DriverError(shared)
-        study = _study(card, clock)
+        learned = study(card, clock)
+        lag_s = lag_bound_s(card, clock, learned.tick, load) if load else None
     except DriverError as error:
         card.close()
         return NoMeter(str(error))
-    return NvmlMeter(card, clock, study, own_bytes, idle_watts_before_context)
+    return NvmlMeter(card, clock, learned, lag_s, own_bytes, idle_watts_before_context)
 
 
 def idle_watts(uuid: str, seconds: float, clock: Clock | None = None) -> float | None:
@@ -92,24 +98,11 @@ def idle_watts(uuid: str, seconds: float, clock: Clock | None = None) -> float |
     except DriverError:
         return None
     try:
-        if card.shared_out():
-            return None
-        first = _next_change(card, clock)
-        clock.sleep(seconds)
-        last = _next_change(card, clock)
+        return None if card.shared_out() else mean_watts(card, clock, seconds)
     except DriverError:
         return None
     finally:
         card.close()
-    return (last.joules - first.joules) / (last.middle_s - first.middle_s)
-
-
-@dataclass(frozen=True)
-class Study:
-    """What was learned of a counter at the start: its tick, and the card's power meanwhile in watts."""
-
-    tick: Tick
-    watts: float
 
 
 @dataclass
@@ -128,29 +121,35 @@ class NvmlMeter:
         self,
         card: Card,
         clock: Clock,
-        study: Study,
-        own_bytes: Callable[[], int],
+        learned: Study,
+        lag_s: float | None,
+        own_bytes: Callable[[], int] | None,
         idle_watts_before_context: float | None,
     ) -> None:
         self._card = card
         self._clock = clock
-        self._study = study
+        self._study = learned
+        self._lag_s = lag_s
         self._company = Company(card, own_bytes)
         self._idle_watts_before_context = idle_watts_before_context
-        self._sensor_lag_s = 0.0 if card.power_is_instant else AVERAGE_LAG_S
+        self._sensor_mean_s = 0.0 if card.power_is_instant else AVERAGE_S
         self._power_limit_watts = card.power_limit_watts()
-        self._seen = PowerRange.around([study.watts])
+        self._seen = PowerRange.around([learned.watts])
         self._window: _Window | None = None
         self._refusal = Energy.refused("unavailable", "no window was open")
 
     def describe(self) -> dict[str, Any]:
         """The `meter` object of run.json."""
+        sensor = "instant power" if self._card.power_is_instant else "power averaged over the second before"
         return {
             "kind": "nvml",
             "refusal": None,
             "tick_s": round(self._study.tick.period_s, 6),
             "idle_watts_before_context": self._idle_watts_before_context,
             "idle_watts_after_context": round(self._study.watts, 3),
+            "domains": ["GPU with its memory and circuits"],
+            "second_reading": f"{sensor} by NVML, sampled and integrated",
+            "gain_error_share": GAIN_ERROR_SHARE,
         }
 
     def begin(self) -> None:
@@ -187,11 +186,11 @@ class NvmlMeter:
         watch = Watch(self._card, self._clock, self._company.processes)
         try:
             watch.company = self._company.any()
-            opening = _next_change(self._card, self._clock)
+            opening = next_change(self._card, self._clock)
             for _ in range(2):
                 if opening.gap_s <= PROMPT_SHARE * self._study.tick.period_s:
                     break
-                opening = _next_change(self._card, self._clock)
+                opening = next_change(self._card, self._clock)
         except BaseException:
             watch.stop()
             raise
@@ -200,37 +199,42 @@ class NvmlMeter:
     def _closed(self, window: _Window, closed_s: float) -> Energy:
         before_joules = self._card.energy_joules()
         read_s = self._clock.now()
-        change = _next_change(self._card, self._clock, before_joules, closed_s)
-        closing = Closing(closed_s, read_s, before_joules, change)
+        change = next_change(self._card, self._clock, before_joules, closed_s)
         watch = window.watch
-        watch.stop()
+        watch.finish()
         if watch.failure:
             raise DriverError(watch.failure)
         if watch.ran_backwards or before_joules < window.opening.joules:
             raise DriverError("the energy counter went backwards")
-        company = watch.company or self._company.any()
-        slowdowns = tuple(sorted(watch.slowdowns))
-        if company:
-            return Energy.refused("contaminated", company, company=company, slowdowns=slowdowns)
-        return replace(self._resolved(window, closing), slowdowns=slowdowns)
+        seen: dict[str, Any] = {
+            "company": watch.company or self._company.any(),
+            "slowdowns": watch.slowdowns(),
+            "device_state": watch.device_state(self._power_limit_watts),
+        }
+        return self._weighed(window, Closing(closed_s, read_s, before_joules, change), seen)
 
-    def _resolved(self, window: _Window, closing: Closing) -> Energy:
-        begun_s, closed_s = window.begun_s, closing.closed_s
+    def _weighed(self, window: _Window, closing: Closing, seen: dict[str, Any]) -> Energy:
+        """The window's energy, or why there is none; `seen` goes with either."""
+        begun_s, closed_s, tick = window.begun_s, closing.closed_s, self._study.tick
         during, after = self._power_ranges(window, closing)
-        energy = window_energy(self._study.tick, window.opening, begun_s, closing, during, after)
+        lag_joules = None
+        if self._lag_s is not None:
+            lag_joules = self._lag_s * (self._seen.high_watts - self._seen.low_watts)
+        energy = window_energy(tick, window.opening, begun_s, closing, during, after, lag_joules)
+        second = second_reading(energy, window.watch.samples, begun_s, closed_s, self._sensor_mean_s)
+        seen |= {"second_joules": second.joules, "agreement": second.disagreement}
+        if seen["company"]:
+            return Energy.refused("contaminated", seen["company"], **seen)
         if energy.value <= 0 or energy.error > WIDEST_ERROR_SHARE * energy.value:
-            return Energy.refused(
-                "unresolved",
+            reason = (
                 f"{closed_s - begun_s:.2g} s are too short for a counter that moves every "
-                f"{self._study.tick.period_s:.2g} s: {max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J",
+                f"{tick.period_s:.2g} s: {max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J"
             )
-        lost = lost_tick(self._study.tick, closing)
-        if lost:
-            return Energy.refused("unresolved", lost)
-        doubt = disagreement(energy, window.watch.samples, begun_s, closed_s, self._sensor_lag_s)
+            return Energy.refused("unresolved", reason, **seen)
+        doubt = lost_tick(tick, closing) or second.disagreement
         if doubt:
-            return Energy.refused("unresolved", doubt, agreement=doubt)
-        return Energy(energy.value, energy.error, None)
+            return Energy.refused("unresolved", doubt, **seen)
+        return Energy(energy.value, energy.error, None, dict(energy.budget), **seen)
 
     def _power_ranges(self, window: _Window, closing: Closing) -> tuple[PowerRange, PowerRange]:
         """Bounds on the power (within the window, from its end to the next tick).
@@ -242,41 +246,28 @@ class NvmlMeter:
         samples = window.watch.samples
         late = [s.watts for s in samples if half_s <= s.at_s <= closed_s]
         moved_s = closed_s - window.opening.middle_s
-        mean_watts = (closing.before_joules - window.opening.joules) / moved_s
-        self._seen = self._seen.joined(PowerRange.around([s.watts for s in samples] + [mean_watts]))
+        mean = (closing.before_joules - window.opening.joules) / moved_s
+        self._seen = self._seen.joined(PowerRange.around([s.watts for s in samples] + [mean]))
         anything = PowerRange(
             self._seen.low_watts, max(self._seen.high_watts, self._power_limit_watts or 0.0)
         )
-        return (PowerRange.around([*late, mean_watts]) if late else anything), anything
+        return (PowerRange.around([*late, mean]) if late else anything), anything
 
 
-def _study(card: Card, clock: Clock) -> Study:
-    """Watch the counter of an idle card for a while; DriverError where it does not count."""
-    changes = [_next_change(card, clock)]
-    while len(changes) <= STUDY_TICKS or changes[-1].latest_s - changes[0].latest_s < STUDY_S:
-        changes.append(_next_change(card, clock, changes[-1].joules, changes[-1].latest_s))
-    first, last = changes[0], changes[-1]
-    return Study(tick_of(changes), (last.joules - first.joules) / (last.middle_s - first.middle_s))
+def _multiply_for(seconds: float, device: torch.device) -> None:
+    """Keep the GPU busy with matrix products, and return when the last one is done."""
+    import time
 
+    import torch
 
-def _next_change(
-    card: Card, clock: Clock, standing_joules: float | None = None, since_s: float | None = None
-) -> Change:
-    """Spin until the counter moves off `standing_joules`, known to have stood at `since_s` (default: now, as read).
-
-    Spins, since a sleep would wake later than the tick by more than the error that is stated. Raises DriverError
-    when it does not move or moves backwards.
-    """
-    started_s = clock.now()
-    earliest_s = started_s if since_s is None else since_s
-    standing = card.energy_joules() if standing_joules is None else standing_joules
-    while True:
-        asked_s = clock.now()
-        joules = card.energy_joules()
-        if joules < standing:
-            raise DriverError("the energy counter went backwards")
-        if joules > standing:
-            return Change(earliest_s, clock.now(), joules)
-        earliest_s = asked_s
-        if asked_s - started_s > STUCK_AFTER_S:
-            raise DriverError(f"the energy counter is stuck: it did not move for {STUCK_AFTER_S:g} s")
+    generator = torch.Generator(device).manual_seed(0)  # the run's own stays untouched
+    side = torch.randn(8192, 8192, device=device, dtype=torch.float16, generator=generator)
+    product = torch.mm(side, side)
+    torch.cuda.synchronize(device)
+    until_s = time.perf_counter() + seconds
+    while time.perf_counter() < until_s:
+        torch.mm(side, side, out=product)
+        torch.cuda.synchronize(device)
+    ended = side, product
+    del ended, side, product
+    torch.cuda.empty_cache()

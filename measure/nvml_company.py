@@ -16,8 +16,8 @@ FOREIGN_BYTES = 512 << 20
 class Company:
     """Answers in words, or with None where nobody else is seen. Raises DriverError when NVML does not answer."""
 
-    def __init__(self, card: Card, own_bytes: Callable[[], int]) -> None:
-        """`own_bytes` tells how much of the card's memory PyTorch holds for us."""
+    def __init__(self, card: Card, own_bytes: Callable[[], int] | None) -> None:
+        """`own_bytes` tells how much of the card's memory PyTorch holds for us; None: we have no context there."""
         self._card = card
         self._own_bytes = own_bytes
 
@@ -27,14 +27,17 @@ class Company:
 
     def processes(self) -> str | None:
         """Other processes with a compute context."""
-        count = others(self._card.processes() or [], os.getpid())
+        there = self._card.processes() or []
+        count = len(there) if self._own_bytes is None else others(there, os.getpid())
         if count:
             return f"{count} other process{'es' if count > 1 else ''} computed on the GPU"
         return None
 
     def memory(self) -> str | None:
         """Memory in use that is not ours."""
-        own = own_memory(self._card.processes() or [], os.getpid(), self._own_bytes())
+        own = 0
+        if self._own_bytes is not None:
+            own = own_memory(self._card.processes() or [], os.getpid(), self._own_bytes())
         foreign = self._card.memory_used_bytes() - own
         if foreign > FOREIGN_BYTES:
             return f"{foreign / 2**30:.1f} GiB of the GPU's memory were in use by others"
@@ -42,7 +45,7 @@ class Company:
 
 
 def others(processes: Sequence[GpuProcess], own_pid: int) -> int:
-    """How many of the processes on the card are not this one.
+    """How many of the processes on the card are not this one, which has a context there.
 
     In a container they carry the host's PIDs, and ours is not among them: then one of them is taken to be ours.
     """

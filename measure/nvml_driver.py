@@ -1,4 +1,7 @@
-"""One GPU as NVML shows it, typed and in SI units: the only place that calls pynvml. Judges nothing."""
+"""One GPU as NVML shows it, typed and in SI units: the only place that calls pynvml. Judges nothing.
+
+Numbers of fields, bits and kinds are those of nvml.h, written out here since older bindings lack newer names.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from measure.ticks import DriverError
 
-class DriverError(Exception):
-    """NVML cannot answer; the message is the reason, in words fit for a page."""
+POWER_INSTANT = 186
+"""NVML_FI_DEV_POWER_INSTANT: milliwatts now, from driver 530 on."""
+SLOWDOWN_TIMES = {269: "too hot (driver)", 270: "too hot (hardware)", 271: "power brake"}
+"""NVML_FI_DEV_CLOCKS_EVENT_REASON_…: nanoseconds for which clocks were held down, since the driver was loaded."""
+AT_POWER_LIMIT = 0x4
+SLOWDOWN_BITS = {
+    0x8: "hardware slowdown",
+    0x10: "clocks held to those of another GPU",
+    0x20: "too hot (driver)",
+    0x40: "too hot (hardware)",
+    0x80: "power brake",
+}
+"""nvmlClocksEventReasons that are not ordinary power management."""
+SM_CLOCK, MEMORY_CLOCK = 1, 2
+GPU_SENSOR = 0
+MIG_ENABLED = 1
+VGPU, HOST_OF_VGPUS = 2, 3
 
 
 @dataclass(frozen=True)
@@ -21,20 +40,30 @@ class GpuProcess:
     memory_bytes: int | None
 
 
+@dataclass(frozen=True)
+class ClockReasons:
+    """Why the clocks are what they are now."""
+
+    slowdowns: frozenset[str]
+    """Reasons beyond the card's ordinary power management, in words."""
+    at_power_limit: bool
+    """Held by the power limit, which is how a card works under full load."""
+
+
 class Card:
     """A GPU opened by UUID. Every method raises DriverError when NVML does not answer."""
 
     def __init__(self, uuid: str) -> None:
-        self.uuid = uuid
+        """`uuid` with or without its prefix: torch gives none, and a MIG instance has one of its own."""
         self._nvml = _load()
         self._call("start NVML", self._nvml.nvmlInit)
         try:
-            self._handle = self._call(f"find the GPU {uuid}", self._nvml.nvmlDeviceGetHandleByUUID, uuid)
+            self._handle, self.uuid = self._find(uuid)
+            self.power_is_instant = self._instant_watts() is not None
+            """Whether `watts` is a reading of the moment; else it may be the mean of the second before."""
         except DriverError:
             self.close()
             raise
-        self.power_is_instant = self._instant_watts() is not None
-        """Whether `watts` is a reading of the moment; else it may be the mean of the second before."""
 
     def close(self) -> None:
         """Give NVML back; harmless when it is gone."""
@@ -54,24 +83,43 @@ class Card:
 
     def power_limit_watts(self) -> float | None:
         """The enforced limit in watts; None where there is none."""
-        try:
-            return self._read("its power limit", self._nvml.nvmlDeviceGetEnforcedPowerLimit) / 1000
-        except DriverError:
-            return None
+        milliwatts = self._told(self._nvml.nvmlDeviceGetEnforcedPowerLimit)
+        return None if milliwatts is None else milliwatts / 1000
 
-    def slowdowns(self) -> frozenset[str]:
-        """Why the clocks are held down now, beyond the card's ordinary power management.
+    def clock_hz(self, which: int) -> float | None:
+        """SM_CLOCK or MEMORY_CLOCK now, hertz; None where NVML does not say."""
+        megahertz = self._told(self._nvml.nvmlDeviceGetClockInfo, which)
+        return None if megahertz is None else megahertz * 1e6
 
-        Running at the power limit is not among them: it is how a card works under full load.
-        """
-        bits = self._read("why its clocks are held down", self._clock_reasons())
-        return frozenset(words for bit, words in self._slowdown_words().items() if bits & bit)
+    def temperature_celsius(self) -> float | None:
+        """Of the chip, degrees Celsius; None where NVML does not say."""
+        current = getattr(self._nvml, "nvmlDeviceGetTemperatureV", None)  # the older name ends with CUDA 14
+        celsius = self._told(current, GPU_SENSOR) if current else None
+        former = getattr(self._nvml, "nvmlDeviceGetTemperature", None)
+        if celsius is None and former:
+            celsius = self._told(former, GPU_SENSOR)
+        return None if celsius is None else float(celsius)
+
+    def clock_reasons(self) -> ClockReasons:
+        """Why the clocks are what they are now."""
+        bits = self._read("why its clocks are held down", self._clock_reasons_query())
+        slowdowns = frozenset(words for bit, words in SLOWDOWN_BITS.items() if bits & bit)
+        return ClockReasons(slowdowns, bool(bits & AT_POWER_LIMIT))
+
+    def slowdown_seconds(self) -> dict[str, float]:
+        """For how long each reason has held the clocks down since the driver was loaded; empty where not counted."""
+        values = self._fields(list(SLOWDOWN_TIMES))
+        return {
+            words: int(value.value.ullVal) / 1e9
+            for words, value in zip(SLOWDOWN_TIMES.values(), values, strict=False)
+            if value.nvmlReturn == self._nvml.NVML_SUCCESS
+        }
 
     def processes(self) -> list[GpuProcess] | None:
         """Who computes on the card; None where NVML may not or cannot tell (WSL2, some containers)."""
         nvml = self._nvml
         try:
-            found = nvml.nvmlDeviceGetComputeRunningProcesses_v3(self._handle)
+            found = nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
         except (nvml.NVMLError_NotSupported, nvml.NVMLError_NoPermission, nvml.NVMLError_FunctionNotFound):
             return None
         except nvml.NVMLError as error:
@@ -83,7 +131,7 @@ class Card:
         query = self._nvml.nvmlDeviceGetMemoryInfo
         try:
             return int(query(self._handle, version=self._nvml.nvmlMemory_v2).used)
-        except (self._nvml.NVMLError_FunctionNotFound, self._nvml.NVMLError_NotSupported):
+        except (AttributeError, self._nvml.NVMLError_FunctionNotFound, self._nvml.NVMLError_NotSupported):
             return int(self._call("read its memory", query, self._handle).used)
         except self._nvml.NVMLError as error:
             raise DriverError(f"NVML could not read the GPU's memory: {error}") from error
@@ -92,40 +140,53 @@ class Card:
         """In words, how the card is divided (MIG, vGPU), so that its counter is not the energy of one user; or None."""
         if self.uuid.startswith("MIG-") or self._mig_enabled():
             return "the GPU is divided by MIG, and its energy counter covers all its instances together"
-        try:
-            mode = self._nvml.nvmlDeviceGetVirtualizationMode(self._handle)
-        except self._nvml.NVMLError:  # older drivers and desktop cards do not know the question
-            return None
-        if mode == self._nvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU:
+        mode = self._told(self._nvml.nvmlDeviceGetVirtualizationMode)  # not known to all drivers and cards
+        if mode == VGPU:
             return "this is a vGPU, a share of a card; NVML meters whole cards"
-        if mode == self._nvml.NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU:
+        if mode == HOST_OF_VGPUS:
             return "the card serves vGPUs, and its energy counter covers all of them together"
         return None
+
+    def _find(self, uuid: str) -> tuple[Any, str]:
+        """(handle, UUID with the prefix under which NVML knows it)."""
+        bare = uuid.removeprefix("GPU-").removeprefix("MIG-")
+        named = [uuid] if uuid.startswith(("GPU-", "MIG-")) else []
+        failure = None
+        for name in dict.fromkeys([*named, f"GPU-{bare}", f"MIG-{bare}"]):
+            try:
+                return self._call(f"find the GPU {uuid}", self._nvml.nvmlDeviceGetHandleByUUID, name), name
+            except DriverError as error:
+                failure = failure or error
+        assert failure is not None
+        raise failure
 
     def _mig_enabled(self) -> bool:
         try:
             current, _pending = self._nvml.nvmlDeviceGetMigMode(self._handle)
         except self._nvml.NVMLError:  # a card without MIG does not support the question
             return False
-        return bool(current == self._nvml.NVML_DEVICE_MIG_ENABLE)
+        return bool(current == MIG_ENABLED)
 
     def _instant_watts(self) -> float | None:
-        try:
-            field = self._nvml.nvmlDeviceGetFieldValues(self._handle, [self._nvml.NVML_FI_DEV_POWER_INSTANT])[
-                0
-            ]
-        except self._nvml.NVMLError_FunctionNotFound:
-            return None
-        except self._nvml.NVMLError as error:
-            raise DriverError(f"NVML could not read the GPU's power: {error}") from error
-        if field.nvmlReturn != self._nvml.NVML_SUCCESS:
-            return None
-        return int(field.value.uiVal) / 1000
+        for field in self._fields([POWER_INSTANT]):
+            if field.nvmlReturn == self._nvml.NVML_SUCCESS:
+                return int(field.value.uiVal) / 1000
+        return None
 
-    def _clock_reasons(self) -> Callable[..., Any]:
+    def _fields(self, ids: list[int]) -> list[Any]:
+        """NVML's answers to some field ids, each with a return code of its own; empty where it knows no fields."""
         nvml = self._nvml
-        current = nvml.nvmlDeviceGetCurrentClocksEventReasons
+        try:
+            return list(nvml.nvmlDeviceGetFieldValues(self._handle, ids))
+        except (nvml.NVMLError_FunctionNotFound, nvml.NVMLError_NotSupported, nvml.NVMLError_NoPermission):
+            return []
+        except nvml.NVMLError as error:
+            raise DriverError(f"NVML could not read the GPU's fields: {error}") from error
+
+    def _clock_reasons_query(self) -> Callable[..., Any]:
+        nvml = self._nvml
         former = nvml.nvmlDeviceGetCurrentClocksThrottleReasons  # the same bits, before driver 535
+        current = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", former)
 
         def query(handle: Any) -> Any:
             try:
@@ -135,15 +196,12 @@ class Card:
 
         return query
 
-    def _slowdown_words(self) -> dict[int, str]:
-        nvml = self._nvml
-        return {
-            nvml.nvmlClocksEventReasonHwSlowdown: "hardware slowdown",
-            nvml.nvmlClocksEventReasonSwThermalSlowdown: "too hot (driver)",
-            nvml.nvmlClocksEventReasonHwThermalSlowdown: "too hot (hardware)",
-            nvml.nvmlClocksEventReasonHwPowerBrakeSlowdown: "power brake",
-            nvml.nvmlClocksEventReasonSyncBoost: "clocks held to those of another GPU",
-        }
+    def _told(self, query: Callable[..., Any], *arguments: Any) -> int | None:
+        """What NVML answers to a question that not every card knows; None where it has no answer."""
+        try:
+            return int(query(self._handle, *arguments))
+        except self._nvml.NVMLError:
+            return None
 
     def _read(self, what: str, query: Callable[..., Any]) -> int:
         return int(self._call(f"read {what}", query, self._handle))

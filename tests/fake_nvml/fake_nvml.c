@@ -1,10 +1,14 @@
-/* A fake NVML driver: one GPU whose power follows a known waveform. For tests only; it measures nothing.
+/* A fake NVML driver: a GPU whose power follows a known waveform, and a second one that idles. For tests only; it
+ * measures nothing.
  *
  * Settings are "key=value" pairs, comma-separated, in the environment variable FAKE_NVML or given to
  * fake_nvml_configure (which starts from the defaults) and fake_nvml_set (which changes one). The table at
  * `settings` lists them all. The energy counter moves every tick_s seconds to the exact integral of the power up
- * to that tick, in whole millijoules. The power sensor shows the mean over the last sensor_window_s of
- * each sensor_period_s.
+ * to counter_lag_s before that tick, in whole millijoules. The power sensor shows the mean over the last
+ * sensor_window_s of each sensor_period_s.
+ *
+ * NVML lists the idle card first where idle_first=1, as it lists cards in another order than CUDA does. With mig=1 the
+ * first card is divided, and a UUID of one of its parts is known, too.
  *
  * Time is CLOCK_MONOTONIC times `speed`, or with virtual=1 a number that only fake_nvml_advance and the calls
  * themselves (call_s each, give or take half) move: then every run is the same.
@@ -18,23 +22,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6,
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6,
        INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
 enum { CONSTANT = 0, STEPS = 1, RAMP = 2, SPIKES = 3, LOAD = 4 };
 
-static double waveform, low_watts, high_watts, period_s, duty, tick_s, tick_phase_s, tick_jitter;
+static double waveform, low_watts, high_watts, period_s, duty, tick_s, tick_phase_s, tick_jitter, counter_lag_s;
 static double sensor_period_s, sensor_window_s, sensor_gain, has_instant;
 static double virtual_time, call_s, speed;
 static double no_driver, no_counter, mig, vgpu, stuck_at_s, backwards_at_s, vanish_at_s;
 static double own_listed, host_pids, own_bytes, other_processes, other_bytes, foreign_bytes, no_process_list;
-static double clock_reasons, power_limit_watts;
+static double clock_reasons, slowed_s, power_limit_watts, sm_hz, memory_hz, celsius, old_driver;
+static double no_permission, no_process_permission, idle_watts, idle_first;
 
 /* The waveforms, all between low_watts and high_watts: constant (high), steps (high for `duty` of each period),
  * ramp (rises over the period, falls at once), spikes (steps with a small duty), load (high while fake_nvml_load(1)). */
 static struct { const char *key; double *value; double initial; } settings[] = {
     {"waveform", &waveform, CONSTANT}, {"low_watts", &low_watts, 100}, {"high_watts", &high_watts, 300},
     {"period_s", &period_s, 0.7}, {"duty", &duty, 0.5}, {"tick_s", &tick_s, 0.1},
-    {"tick_phase_s", &tick_phase_s, 0.013}, {"tick_jitter", &tick_jitter, 0},
+    {"tick_phase_s", &tick_phase_s, 0.013}, {"tick_jitter", &tick_jitter, 0}, {"counter_lag_s", &counter_lag_s, 0},
     {"sensor_period_s", &sensor_period_s, 0.1}, {"sensor_window_s", &sensor_window_s, 0.025},
     {"sensor_gain", &sensor_gain, 1}, {"has_instant", &has_instant, 1}, {"virtual", &virtual_time, 0},
     {"call_s", &call_s, 4e-5}, {"speed", &speed, 1}, {"no_driver", &no_driver, 0}, {"no_counter", &no_counter, 0},
@@ -43,12 +48,17 @@ static struct { const char *key; double *value; double initial; } settings[] = {
     {"host_pids", &host_pids, 0}, {"own_bytes", &own_bytes, 3e9}, {"other_processes", &other_processes, 0},
     {"other_bytes", &other_bytes, 2e9}, {"foreign_bytes", &foreign_bytes, 0},
     {"no_process_list", &no_process_list, 0}, {"clock_reasons", &clock_reasons, 0},
-    {"power_limit_watts", &power_limit_watts, 700},
+    {"slowed_s", &slowed_s, 0}, {"power_limit_watts", &power_limit_watts, 700}, {"sm_hz", &sm_hz, 1.7e9},
+    {"memory_hz", &memory_hz, 2.6e9}, {"celsius", &celsius, 50}, {"old_driver", &old_driver, 0},
+    {"no_permission", &no_permission, 0}, {"no_process_permission", &no_process_permission, 0},
+    {"idle_watts", &idle_watts, 40}, {"idle_first", &idle_first, 0},
 };
 #define SETTINGS (sizeof settings / sizeof settings[0])
 #define SWITCHES 4096
 
 static const char *UUID = "GPU-fa4e0000-0000-4000-8000-000000000001";
+static const char *IDLE_UUID = "GPU-fa4e0000-0000-4000-8000-000000000002";
+static const char *MIG_UUID = "MIG-fa4e0000-0000-4000-8000-0000000000a1";
 static double virtual_now_s;
 static uint32_t noise = 1;
 static int users, switches;
@@ -145,10 +155,11 @@ static double tick_time(double n) { /* when tick n falls; its jitter is a fixed 
 static double counter_joules(double now_s) {
     double n = floor((now_s - tick_phase_s) / tick_s) + 1;
     while (tick_time(n) > now_s) n--;
-    return joules_until(tick_time(n));
+    return joules_until(tick_time(n) - counter_lag_s);
 }
 
-static double sensor_watts(double now_s, double window_s) {
+static double sensor_watts(const void *device, double now_s, double window_s) {
+    if (device == IDLE_UUID) return idle_watts;
     double end_s = floor(now_s / sensor_period_s) * sensor_period_s;
     return sensor_gain * fake_nvml_joules(end_s - window_s, end_s) / window_s;
 }
@@ -163,10 +174,10 @@ typedef struct {
     union { double d; unsigned ui; unsigned long long ull; } value;
 } field_t;
 
-static int gone(void *device) { /* the state of the driver for a call on a device */
+static int gone(const void *device) { /* the state of the driver for a call on a device */
     if (!users) return UNINITIALIZED;
     if (called() >= vanish_at_s) return GPU_IS_LOST;
-    return device == (void *)UUID ? SUCCESS : INVALID_ARGUMENT;
+    return device == UUID || device == IDLE_UUID || device == MIG_UUID ? SUCCESS : INVALID_ARGUMENT;
 }
 #define ALIVE(device) do { int state = gone(device); if (state) return state; } while (0)
 
@@ -183,57 +194,93 @@ int nvmlSystemGetDriverVersion(char *version, unsigned length) {
     return SUCCESS;
 }
 
-int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+int nvmlDeviceGetHandleByUUID(const char *uuid, const void **device) {
     if (!users) return UNINITIALIZED;
-    if (strcmp(uuid, UUID)) return NOT_FOUND;
-    *device = (void *)UUID;
+    if (!strcmp(uuid, UUID)) *device = UUID;
+    else if (!strcmp(uuid, IDLE_UUID)) *device = IDLE_UUID;
+    else if (mig && !strcmp(uuid, MIG_UUID)) *device = MIG_UUID;
+    else return NOT_FOUND;
     return SUCCESS;
 }
 
-int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules) {
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    if (!users) return UNINITIALIZED;
+    *count = 2;
+    return SUCCESS;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, const void **device) {
+    if (!users) return UNINITIALIZED;
+    if (index > 1) return INVALID_ARGUMENT;
+    *device = index == !!idle_first ? UUID : IDLE_UUID;
+    return SUCCESS;
+}
+int nvmlDeviceGetName(const void *device, char *name, unsigned length) {
     ALIVE(device);
+    snprintf(name, length, "Fake GPU");
+    return SUCCESS;
+}
+int nvmlDeviceGetArchitecture(const void *device, unsigned *architecture) {
+    ALIVE(device);
+    *architecture = 9; /* Hopper */
+    return SUCCESS;
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(const void *device, unsigned long long *millijoules) {
+    ALIVE(device);
+    if (no_permission) return NO_PERMISSION;
     if (no_counter) return NOT_SUPPORTED;
+    if (device == IDLE_UUID) {
+        *millijoules = (unsigned long long)((1e6 + idle_watts * tick_time(floor((fake_nvml_now() - tick_phase_s) / tick_s))) * 1000);
+        return SUCCESS;
+    }
     double now = fake_nvml_now() < stuck_at_s ? fake_nvml_now() : stuck_at_s;
     double joules = 5e6 + counter_joules(now) - (fake_nvml_now() >= backwards_at_s ? 4e6 : 0);
     *millijoules = (unsigned long long)(joules * 1000);
     return SUCCESS;
 }
 
-int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { /* the mean of a second, as on Ampere and newer */
+int nvmlDeviceGetPowerUsage(const void *device, unsigned *milliwatts) { /* the mean of a second, as on Ampere and newer */
     ALIVE(device);
-    *milliwatts = (unsigned)(sensor_watts(fake_nvml_now(), 1) * 1000);
+    *milliwatts = (unsigned)(sensor_watts(device, fake_nvml_now(), 1) * 1000);
     return SUCCESS;
 }
 
-int nvmlDeviceGetFieldValues(void *device, int count, field_t *fields) {
+int nvmlDeviceGetFieldValues(const void *device, int count, field_t *fields) {
     ALIVE(device);
+    if (no_permission) return NO_PERMISSION;
     for (int i = 0; i < count; i++) {
-        int known = fields[i].field == 186 && has_instant; /* NVML_FI_DEV_POWER_INSTANT */
-        fields[i].result = known ? SUCCESS : NOT_SUPPORTED;
-        fields[i].type = 1; /* unsigned int */
-        if (known) fields[i].value.ui = (unsigned)(sensor_watts(fake_nvml_now(), sensor_window_s) * 1000);
+        fields[i].result = SUCCESS;
+        if (fields[i].field == 186 && has_instant) { /* NVML_FI_DEV_POWER_INSTANT */
+            fields[i].type = 1; /* unsigned int */
+            fields[i].value.ui = (unsigned)(sensor_watts(device, fake_nvml_now(), sensor_window_s) * 1000);
+        } else if (fields[i].field == 269 && !old_driver) { /* NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN */
+            fields[i].type = 3; /* unsigned long long, nanoseconds */
+            fields[i].value.ull = (unsigned long long)(slowed_s * 1e9);
+        } else fields[i].result = NOT_SUPPORTED;
     }
     return SUCCESS;
 }
 
-int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts) {
+int nvmlDeviceGetEnforcedPowerLimit(const void *device, unsigned *milliwatts) {
     ALIVE(device);
     *milliwatts = (unsigned)(power_limit_watts * 1000);
     return SUCCESS;
 }
 
-int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons) {
+int nvmlDeviceGetCurrentClocksEventReasons(const void *device, unsigned long long *reasons) {
     ALIVE(device);
     *reasons = (unsigned long long)clock_reasons;
     return SUCCESS;
 }
-int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
+int nvmlDeviceGetCurrentClocksThrottleReasons(const void *device, unsigned long long *reasons) {
     return nvmlDeviceGetCurrentClocksEventReasons(device, reasons);
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process_t *processes) {
+int nvmlDeviceGetComputeRunningProcesses_v3(const void *device, unsigned *count, process_t *processes) {
     ALIVE(device);
+    if (no_process_permission) return NO_PERMISSION;
     if (no_process_list) return NOT_SUPPORTED;
+    if (device == IDLE_UUID) { *count = 0; return SUCCESS; }
     unsigned there = (own_listed ? 1 : 0) + (unsigned)other_processes, room = *count;
     *count = there;
     if (there > room) return INSUFFICIENT_SIZE;
@@ -249,38 +296,46 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, proce
     return SUCCESS;
 }
 
-static unsigned long long used_bytes(void) {
+static unsigned long long used_bytes(const void *device) {
+    if (device == IDLE_UUID) return 100000000;
     return (unsigned long long)(fabs(own_bytes) + other_processes * other_bytes + foreign_bytes + 1e8);
 }
-int nvmlDeviceGetMemoryInfo(void *device, memory_t *memory) {
+int nvmlDeviceGetMemoryInfo(const void *device, memory_t *memory) {
     ALIVE(device);
-    *memory = (memory_t){80000000000ull, 80000000000ull - used_bytes(), used_bytes()};
+    *memory = (memory_t){80000000000ull, 80000000000ull - used_bytes(device), used_bytes(device)};
     return SUCCESS;
 }
-int nvmlDeviceGetMemoryInfo_v2(void *device, memory_v2_t *memory) {
+int nvmlDeviceGetMemoryInfo_v2(const void *device, memory_v2_t *memory) {
     ALIVE(device);
-    *memory = (memory_v2_t){memory->version, 80000000000ull, 600000000, 79400000000ull - used_bytes(), used_bytes()};
+    *memory = (memory_v2_t){memory->version, 80000000000ull, 600000000, 79400000000ull - used_bytes(device), used_bytes(device)};
     return SUCCESS;
 }
 
-int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending) {
+int nvmlDeviceGetMigMode(const void *device, unsigned *current, unsigned *pending) {
     ALIVE(device);
     *current = *pending = (unsigned)mig;
     return SUCCESS;
 }
-int nvmlDeviceGetVirtualizationMode(void *device, unsigned *mode) {
+int nvmlDeviceGetVirtualizationMode(const void *device, unsigned *mode) {
     ALIVE(device);
     *mode = vgpu ? 2 : 0;
     return SUCCESS;
 }
-int nvmlDeviceGetClockInfo(void *device, unsigned type, unsigned *megahertz) {
+int nvmlDeviceGetClockInfo(const void *device, unsigned type, unsigned *megahertz) {
     ALIVE(device);
-    *megahertz = type == 2 ? 2600 : 1700;
+    *megahertz = (unsigned)((type == 2 ? memory_hz : sm_hz) / 1e6);
     return SUCCESS;
 }
-int nvmlDeviceGetTemperature(void *device, unsigned sensor, unsigned *celsius) {
+int nvmlDeviceGetTemperature(const void *device, unsigned sensor, unsigned *degrees) {
     (void)sensor;
     ALIVE(device);
-    *celsius = 50;
+    *degrees = (unsigned)celsius;
+    return SUCCESS;
+}
+typedef struct { unsigned version, sensor; int degrees; } temperature_t;
+int nvmlDeviceGetTemperatureV(const void *device, temperature_t *temperature) {
+    ALIVE(device);
+    if (old_driver) return NOT_SUPPORTED;
+    temperature->degrees = (int)celsius;
     return SUCCESS;
 }

@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.fake_nvml import fake_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,3 +132,18 @@ def rewrite_line() -> Callable[[Path, int, Callable[[str], str]], None]:
         path.write_text("".join(lines), encoding="utf-8")
 
     return rewrite
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fake NVML driver, compiled."""
+    return fake_driver.build(tmp_path_factory.mktemp("fake_nvml"))
+
+
+@pytest.fixture
+def driver(nvml_library: Path) -> Iterator[fake_driver.FakeDriver]:
+    """The fake driver inside pynvml, on virtual time."""
+    driver = fake_driver.FakeDriver(nvml_library)
+    driver.configure(virtual=1)
+    with fake_driver.installed(driver):
+        yield driver

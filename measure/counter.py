@@ -1,19 +1,29 @@
-"""The arithmetic of a window on a counter that moves in ticks: its energy, its error, its check. Calls no driver.
+"""The arithmetic of a window on an energy counter that moves in ticks: its energy and error budget. Reads nothing.
 
 The counter holds the energy up to its last tick. A window opens just after a tick, so its first edge is
 known to the time between two reads. It closes anywhere within a tick: the counter then tells what the whole
 tick took, and the window's part of it lies between bounds that the tick's energy and the range of power
 before and after the closing leave open. The estimate lies within those bounds; the error reaches to the
-farther one. The sensor's own gain (about 5 % a board) is in no error here: it is the same in every window of one card.
+farther one.
+
+The error budget, in joules by source:
+
+- `opening_edge`: the time between the tick and the window's begin, at the highest power supposed;
+- `closing_edge`: from the estimate of the last tick's part to the farther of its bounds;
+- `counter_step`: the counter's unit, once at each end;
+- `lag`: the time by which the counter may follow the power, as measured, times the range of power: late by d
+  seconds, it misses d seconds at the end of the load and counts as many from before it. Absent where unknown.
+
+Each is a bound and not a standard deviation, so they add up linearly: the error is their sum. The sensor's gain is
+in none of them: it is the same in every window of one board.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 COUNTER_STEP_JOULES = 0.001
 """NVML counts in millijoules."""
@@ -23,12 +33,6 @@ SENSOR_MEAN_S = 0.025
 """A power reading is a mean over at least this long (A100 and H100: 25 ms); a burst within it goes unseen."""
 STEADY_RATIO = 2.5
 """Power whose bounds, margins included, are closer than this ratio is steady: bounds around one value are 1.7 apart."""
-SAMPLING_SHARE = 0.10
-"""Share by which integrated power may differ at any rate: sensors see a part of the time (25 % on an H100)."""
-WIDEST_BUDGET_SHARE = 0.25
-"""No scatter of the samples excuses a larger disagreement than this."""
-FEWEST_SAMPLES = 5
-"""Power samples that a check takes."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,15 @@ class Closing:
 
 @dataclass(frozen=True)
 class Joules:
-    """An amount of energy and its error, one side, both in joules."""
+    """An amount of energy and what its error is made of, all in joules."""
 
     value: float
-    error: float
+    budget: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float:
+        """One side: the sum of the budget."""
+        return sum(self.budget.values())
 
 
 def tick_of(changes: Sequence[Change]) -> Tick:
@@ -107,18 +116,30 @@ def tick_of(changes: Sequence[Change]) -> Tick:
 
 
 def window_energy(
-    tick: Tick, opening: Change, begun_s: float, closing: Closing, during: PowerRange, after: PowerRange
+    tick: Tick,
+    opening: Change,
+    begun_s: float,
+    closing: Closing,
+    during: PowerRange,
+    after: PowerRange,
+    lag_joules: float | None = None,
 ) -> Joules:
-    """Energy from `begun_s` to the closing, and the error of its two edges and of the counter's steps.
+    """Energy from `begun_s` to the closing, with the budget of its error.
 
     `during` bounds the power within the window, `after` the power from then to the tick that followed.
     """
     whole = closing.before_joules - opening.joules
     to_last_tick_s = closing.change.middle_s - tick.period_s - opening.middle_s
     mean_watts = whole / to_last_tick_s if whole > 0 and to_last_tick_s > 0 else during.low_watts
-    last = closing_part(tick, closing, during, after, mean_watts)
-    early_joules = during.joined(after).high_watts * (begun_s - opening.earliest_s)
-    return Joules(whole + last.value, last.error + early_joules + 2 * COUNTER_STEP_JOULES)
+    last_joules, closing_edge = closing_part(tick, closing, during, after, mean_watts)
+    budget = {
+        "opening_edge": during.joined(after).high_watts * (begun_s - opening.earliest_s),
+        "closing_edge": closing_edge,
+        "counter_step": 2 * COUNTER_STEP_JOULES,
+    }
+    if lag_joules is not None:
+        budget["lag"] = lag_joules
+    return Joules(whole + last_joules, budget)
 
 
 def lost_tick(tick: Tick, closing: Closing) -> str | None:
@@ -131,8 +152,8 @@ def lost_tick(tick: Tick, closing: Closing) -> str | None:
 
 def closing_part(
     tick: Tick, closing: Closing, during: PowerRange, after: PowerRange, mean_watts: float
-) -> Joules:
-    """Energy between the last tick before the closing and the closing itself.
+) -> tuple[float, float]:
+    """(energy between the last tick before the closing and the closing itself, its error), joules.
 
     With `a` seconds of the tick before the closing and `b` after it, the tick's energy E leaves the part x
     between low·a and high·a of the window's power, and between E - high·b and E - low·b of the power after it.
@@ -157,45 +178,4 @@ def closing_part(
         value = min(max(mean_watts * (tick.period_s - (b_min + b_max) / 2), low), high)
     else:
         value = (low + high) / 2
-    return Joules(value, max(high - value, value - low))
-
-
-@dataclass(frozen=True)
-class PowerSample:
-    """One reading of the power sensor."""
-
-    at_s: float
-    watts: float
-
-
-def integrate(samples: Sequence[PowerSample], begin_s: float, end_s: float) -> float:
-    """Joules of the readings between two times, each joined to the next by a line, the outermost held to the ends."""
-    inside = [s for s in samples if begin_s <= s.at_s <= end_s]
-    path = [PowerSample(begin_s, inside[0].watts), *inside, PowerSample(end_s, inside[-1].watts)]
-    return math.fsum((b.at_s - a.at_s) * (a.watts + b.watts) / 2 for a, b in itertools.pairwise(path))
-
-
-def disagreement(
-    counter: Joules, samples: Sequence[PowerSample], begin_s: float, end_s: float, sensor_lag_s: float
-) -> str | None:
-    """In words, why sampled power does not bear the counter out; None when it does.
-
-    The budget is the counter's error, a share for the time that the sensor does not see, three standard
-    errors of the mean of distinct readings, and what a sensor that lags can be late by; the last three within a cap.
-    """
-    inside = [s for s in samples if begin_s <= s.at_s <= end_s]
-    if len(inside) < FEWEST_SAMPLES:
-        return f"the counter could not be checked: only {len(inside)} power samples fell into the window"
-    watts = [s.watts for s in inside]
-    sampled = integrate(inside, begin_s, end_s)
-    distinct = 1 + sum(a != b for a, b in itertools.pairwise(watts))
-    scatter = 3 * statistics.pstdev(watts) * (end_s - begin_s) / math.sqrt(distinct)
-    late = (max(watts) - min(watts)) * sensor_lag_s
-    size = max(counter.value, sampled)
-    budget = counter.error + min(SAMPLING_SHARE * size + scatter + late, WIDEST_BUDGET_SHARE * size)
-    if abs(counter.value - sampled) <= budget:
-        return None
-    return (
-        f"two readings disagree: the energy counter says {counter.value:.4g} J, power sampled "
-        f"{len(inside)} times {sampled:.4g} J, and {budget:.2g} J were allowed"
-    )
+    return value, max(high - value, value - low)

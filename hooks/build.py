@@ -1,6 +1,7 @@
 """One build of the site: its pages' states, what they published, all that is wrong. Knows no MkDocs.
 
-A host opens a build, announces each page before it renders it, and ends with `errors` and `published`.
+A host opens a build, names its notebooks, announces each page before it renders it, has `finish` complete what
+was rendered, and ends with `errors` and `published`. Pictures and notebooks are made meanwhile by other processes.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hooks import explorer
+from hooks import execution, explorer
 from hooks.cache import Cache
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
+from hooks.files import replace_text
 from hooks.forms import plain_text
+from hooks.gallery import Gallery
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find as find_leftovers
+from hooks.notebooks import Notebooks
 from hooks.pages import NumberUse, PageState
 from hooks.painter import Painter
 
@@ -32,23 +36,40 @@ class Build:
 
     site: Site
     memory: Path
+    kept: Cache
+    painter: Painter
+    notebooks: Notebooks
     pages: dict[str, PageState] = field(default_factory=dict)
     extension: SplicedExtension = field(default_factory=SplicedExtension)
-    painter: Painter = field(default_factory=lambda: Painter(Cache(None)))
 
     @classmethod
-    def open(cls, site_data: Path, quantities: Path, memory: Path, site_dir: Path) -> Build:
+    def open(
+        cls, site_data: Path, quantities: Path, memory: Path, site_dir: Path, cache: Path | None = None
+    ) -> Build:
         """Read the data, and what was published last.
+
+        Args:
+            site_data: The data.
+            quantities: quantities.toml.
+            memory: The folder that outlives builds.
+            site_dir: Where the site of the last build may be.
+            cache: Where results are kept between builds; None keeps none.
 
         Raises:
             PublishError: The data or quantities.toml are not as they should be.
         """
+        kept = Cache(cache)
+        painter = Painter(kept)
         site = Site.open(site_data, quantities)
+        site.gallery = Gallery(kept, painter)
         for path in (memory / LAST_GOOD, site_dir / PUBLISHED):
             if path.is_file():
                 site.published = _texts(json.loads(path.read_text(encoding="utf-8")))
                 break
-        build = cls(site, memory, painter=Painter(Cache(memory / "cache")))
+        notebooks = Notebooks(
+            site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities)
+        )
+        build = cls(site, memory, kept, painter, notebooks)
         build.extension.site = site
         return build
 
@@ -64,6 +85,29 @@ class Build:
         """The announced page is rendered."""
         self.extension.page = None
 
+    def finish(self, contents: Mapping[str, str]) -> dict[str, str]:
+        """The pages' HTML by URI with pictures and the outputs of notebooks in place; waits for both."""
+        outputs = self.notebooks.outputs()
+        filled = dict(contents)
+        for uri in contents.keys() & outputs.keys():
+            made, notebook = outputs[uri], self.notebooks.notebook(uri)
+            if isinstance(made, PublishError):
+                self.page(uri).errors.append(made)
+            elif notebook is not None:
+                placed = {number: explorer.place(html, uri, self.site.files) for number, html in made.items()}
+                filled[uri] = notebook.fill(contents[uri], placed)
+                self.site.gallery.begin(filled[uri])
+        return {uri: self.site.gallery.fill(html) for uri, html in filled.items()}
+
+    def page(self, uri: str) -> PageState:
+        """The state of a page, announced or not."""
+        return self.pages.setdefault(uri, PageState(file=uri, uri=uri))
+
+    def close(self) -> None:
+        """End the processes beside the build."""
+        self.notebooks.close()
+        self.painter.close()
+
     def plain(self, uri: str, text: str) -> str:
         """A page's title or description with every placeholder in its plain form."""
         page = self.pages[uri]
@@ -71,10 +115,9 @@ class Build:
 
     def check_output(self, uri: str, html: str) -> None:
         """Note an error for braces left in the finished page, titles and meta tags included."""
-        page = self.pages.get(uri) or PageState(file=uri, uri=uri)
+        page = self.page(uri)
         if not page.errors:
             page.errors += [leftover_error(text, page) for text in find_leftovers(html)]
-        self.pages[uri] = page
 
     @property
     def errors(self) -> tuple[PublishError, ...]:
@@ -106,11 +149,11 @@ class Build:
 
     def remember(self, *, good: bool) -> None:
         """Leave published.json in `memory`, also after a failed build; a good one is what later ones compare with."""
-        self.memory.mkdir(parents=True, exist_ok=True)
         text = dump(self.published())
-        (self.memory / PUBLISHED).write_text(text, encoding="utf-8")
+        replace_text(self.memory / PUBLISHED, text)
         if good:
-            (self.memory / LAST_GOOD).write_text(text, encoding="utf-8")
+            replace_text(self.memory / LAST_GOOD, text)
+            self.kept.prune()
 
     def write_files(self, site_dir: Path) -> None:
         """Write what pages link to: published.json and the data of the charts."""

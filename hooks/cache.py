@@ -114,6 +114,7 @@ def python_files(folder: Path) -> Iterable[Path]:
     return sorted(folder.rglob("*.py"))
 
 
+@lru_cache(maxsize=1)
 def versions() -> str:
     """A hash of Python's version and of every installed package's name and version."""
     installed: set[str] = set()

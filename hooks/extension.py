@@ -25,6 +25,7 @@ from markdown.util import AtomicString
 from hooks import placeholders, quantities, store
 from hooks.book import Book
 from hooks.errors import PublishErrors
+from hooks.gallery import Gallery
 from hooks.pages import PageState
 from hooks.resolve import TAG, Resolver
 
@@ -39,6 +40,7 @@ class Site:
     book: Book
     published: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    gallery: Gallery = field(default_factory=Gallery)
 
     @classmethod
     def open(cls, site_data: Path, quantities_file: Path) -> Site:

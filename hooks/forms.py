@@ -10,10 +10,11 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import charts, explorer, figures, markup, provenance, tables, tokens
+from hooks import explorer, figures, markup, provenance, tables, tokens
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
+from hooks.readings import Reading
 
 if TYPE_CHECKING:
     from hooks.extension import Site
@@ -26,12 +27,16 @@ _PREFIX = {"model": "model.", "cite": "cite."}
 
 @dataclass(frozen=True)
 class Context:
-    """Where a placeholder stands: the build's numbers, the page, the tags around it, and the conversion."""
+    """Where a placeholder stands: the build's numbers, the page, the tags around it, and the conversion.
+
+    `around` gives the text of its block as a reader sees it.
+    """
 
     site: Site
     page: PageState
     within: frozenset[str]
     md: Markdown
+    around: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True)
@@ -48,20 +53,67 @@ class Made:
 
 def _number(parsed: Placeholder, context: Context) -> Made:
     alias = parsed.options.get("run")
-    reading = context.site.book.read(_PREFIX.get(parsed.form.name, "") + parsed.argument, alias)
-    text = reading.text(parsed.style, parsed.digits)
-    context.page.numbers.append(NumberUse(reading, text, alias))
+    reading = read(parsed, context.site)
+    text = text_of(parsed, reading)
+    label, use = label_and_use(parsed, reading, text, context.site, context.around())
+    context.page.numbers.append(use)
     if parsed.options.get("as") == "plain":
-        return Made(markup.inert(text))
+        return Made(markup.inert(f"{text} ({label})" if label and reading.kind != "cited" else text))
     made = provenance.number(
         reading,
         context.page,
         style=parsed.style,
         digits=parsed.digits,
-        label=parsed.options.get("label") != "off" and (alias is not None or reading.kind == "cited"),
+        interval=parsed.with_interval,
+        label=label,
         popover=not context.within & _WITHOUT_POPOVER,
+        alias=alias,
     )
     return Made(made, text)
+
+
+def read(parsed: Placeholder, site: Site) -> Reading:
+    """The number that a placeholder names.
+
+    Raises:
+        PublishError: There is none; or its interval is asked for, and it can have none.
+    """
+    reading = site.book.read(_PREFIX.get(parsed.form.name, "") + parsed.argument, parsed.options.get("run"))
+    measured = reading.kind == "measured" or (reading.kind == "derived" and reading.sources)
+    if parsed.with_interval and not measured:
+        raise PublishError(
+            f"{reading.id} has no interval to show",
+            expected="a measured number, or a formula over some",
+            found=f"a {reading.kind} number",
+            mend="leave as=interval out",
+        )
+    return reading
+
+
+def text_of(parsed: Placeholder, reading: Reading) -> str:
+    """The number in the form that the placeholder asks for."""
+    return reading.text(parsed.style, parsed.digits, interval=parsed.with_interval)
+
+
+def label_and_use(
+    parsed: Placeholder, reading: Reading, text: str, site: Site, around: str
+) -> tuple[str | None, NumberUse]:
+    """The words beside a number, and how the page uses it.
+
+    A number of another run than the page's is labelled, or the text around it names the run.
+    """
+    label = provenance.label(reading, site.book.definitions.main)
+    off = parsed.options.get("label") == "off"
+    names = [alias.label.partition(",")[0] for alias in reading.aliases]
+    named = not off or label is None or all(name in around for name in names)
+    alias = parsed.options.get("run")
+    of_main = all(one.name == site.book.definitions.main for one in reading.aliases)
+    use = NumberUse(reading, text, alias, labelled=not of_main and named)
+    return None if off else label, use
+
+
+def _plain(parsed: Placeholder, context: Context) -> Made:
+    return Made(markup.inert(parsed.argument))
 
 
 def _tokens(parsed: Placeholder, context: Context) -> Made:
@@ -76,11 +128,10 @@ def _tokens(parsed: Placeholder, context: Context) -> Made:
 def _chart(parsed: Placeholder, context: Context) -> Made:
     alias = parsed.options.get("run")
     options = {name: value for name, value in parsed.options.items() if name != "run"}
-    chart = charts.build(parsed.argument, context.site.book, alias, options)
-    page, files = context.page, context.site.files
+    gallery, page, files = context.site.gallery, context.page, context.site.files
+    chart, specs = gallery.chart(parsed.argument, context.site.book, alias, options)
     page.charts.append(chart.name)
-    page.numbers.extend(NumberUse(reading, reading.text(), alias) for reading in chart.readings)
-    specs = figures.specifications(chart)
+    page.numbers.extend(NumberUse(reading, reading.text(), alias, labelled=True) for reading in chart.readings)
     files[figures.csv_path(chart)] = figures.csv_text(chart)
     document = explorer.begin(specs)
     if document is not None:
@@ -91,15 +142,17 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
         page.uri,
         occurrence=page.charts.count(chart.name),
         explore=figures.relative(figures.explorer_path(chart), page.uri) if document else None,
+        picture=gallery.picture,
     )
     return Made(made, block=True)
 
 
 def _table(parsed: Placeholder, context: Context) -> Made:
-    table, readings = tables.build(
-        parsed.argument, context.site.book, context.page, parsed.options.get("run")
+    alias = parsed.options.get("run")
+    table, readings = tables.build(parsed.argument, context.site.book, context.page, alias)
+    context.page.numbers.extend(
+        NumberUse(reading, reading.text(), alias, labelled=True) for reading in readings
     )
-    context.page.numbers.extend(NumberUse(reading, reading.text()) for reading in readings)
     return Made(table, block=True)
 
 
@@ -108,20 +161,23 @@ MAKERS: dict[str, Callable[[Placeholder, Context], Made]] = {
     "model": _number,
     "cite": _number,
     "tokens": _tokens,
+    "plain": _plain,
     "chart": _chart,
     "table": _table,
 }
 """Every form that means something by itself. `when`, `claim` and `measured-in` depend on what is around them."""
 
 
-def plain(parsed: Placeholder, site: Site, page: PageState) -> str:
-    """The plain text of a placeholder, for attributes, titles and front matter.
+def plain(parsed: Placeholder, site: Site, page: PageState, around: str = "") -> str:
+    """The plain text of a placeholder, for attributes, titles and front matter; `around` is the text it stands in.
 
     Raises:
         PublishError: The form has no plain text, or names something that is not there.
     """
     name = parsed.form.name
     if name == "tokens":
+        return parsed.argument
+    if name == "plain":
         return parsed.argument
     if name not in ("number", "model", "cite"):
         raise PublishError(
@@ -130,11 +186,11 @@ def plain(parsed: Placeholder, site: Site, page: PageState) -> str:
             found=name,
             mend="state it in the page's text instead",
         )
-    alias = parsed.options.get("run")
-    reading = site.book.read(_PREFIX.get(name, "") + parsed.argument, alias)
-    text = reading.text(parsed.style, parsed.digits)
-    page.numbers.append(NumberUse(reading, text, alias))
-    return text
+    reading = read(parsed, site)
+    text = text_of(parsed, reading)
+    label, use = label_and_use(parsed, reading, text, site, around)
+    page.numbers.append(use)
+    return f"{text} ({label})" if label and reading.kind != "cited" else text
 
 
 def plain_text(text: str, site: Site, page: PageState, place: Place) -> str:
@@ -142,7 +198,7 @@ def plain_text(text: str, site: Site, page: PageState, place: Place) -> str:
 
     def resolve(match: re.Match[str]) -> str:
         try:
-            return plain(parse(match[1]), site, page)
+            return plain(parse(match[1]), site, page, text)
         except PublishError as error:
             page.errors.append(error.at(place))
             return ""

@@ -3,13 +3,15 @@
     from hooks.notebook import samples, run, quantity, chart
 
 It reads the folder and the quantities that the build reads (SPLICED_SITE_DATA and SPLICED_QUANTITIES); in an
-editor, where nothing sets them, those of the repository that the notebook lies in.
+editor, where nothing sets them, those of the repository that the notebook lies in. What the cells ask for is noted, so
+that a build executes a notebook again when that has changed, and only then.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,13 +19,17 @@ from xml.etree.ElementTree import tostring
 
 import pandas as pd
 
-from hooks import charts, figures, provenance
+from hooks import charts, explorer, figures, opened, provenance, quantities, reads, store, svg
 from hooks.book import Book
-from hooks.extension import Site
+from hooks.cache import file_digest
 from hooks.pages import PageState
 from hooks.readings import Reading
+from hooks.records import CELL_KEYS
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
+
+SEEN: opened.Seen = {}
+"""What the cells have asked for so far."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +86,22 @@ class Figure:
         return self.html
 
 
-def samples(alias: str | None = None) -> pd.DataFrame:
-    """All samples of the run that the alias stands for, warm-ups and refused ones too, in the order taken.
+def samples(alias: str | None = None, **cells: str | int | None) -> pd.DataFrame:
+    """Samples of the run that the alias stands for, warm-ups and refused ones too, in the order taken.
 
-    Columns are the fields of a sample in site_data/schema.json (seconds, bytes, joules), and `round`, by
-    which processes are counted. A refusal is its kind, or missing.
+    Args:
+        alias: The run; the first alias where it is None.
+        **cells: Values of `experiment`, `batch`, `prompt_tokens`, `context_tokens`, `dtype` or `mode` that the samples
+            must have. A notebook that asks for fewer is executed again less often.
+
+    Returns:
+        Columns are the fields of a sample in site_data/schema.json (seconds, bytes, joules), and `round`, by
+        which processes are counted. A refusal is its kind, or missing.
     """
-    book = _book()
-    rows = [asdict(sample) for sample in book.run(alias or book.definitions.main).samples]
+    unknown = set(cells) - set(CELL_KEYS)
+    if unknown:
+        raise TypeError(f"samples() takes {', '.join(CELL_KEYS)}, and not {', '.join(sorted(unknown))}")
+    rows = [asdict(sample) for sample in reads.note_samples(SEEN, _book(), alias, cells)]
     for row in rows:
         for name in ("refusal", "energy_refusal"):
             row[name] = row[name]["kind"] if row[name] else None
@@ -96,8 +110,7 @@ def samples(alias: str | None = None) -> pd.DataFrame:
 
 def run(alias: str | None = None) -> pd.DataFrame:
     """The run's provenance in words: one row a fact."""
-    book = _book()
-    found = book.run(alias or book.definitions.main)
+    found = reads.note_record(SEEN, _book(), alias)
     record = found.record
     facts = {
         "Run": found.id,
@@ -107,8 +120,8 @@ def run(alias: str | None = None) -> pd.DataFrame:
         "Weights": found.weights,
         "Element type": record["model"]["dtype"],
         "Plan": found.plan,
-        "Processes": len({sample.round for sample in found.samples}),
-        "Samples": len(found.samples),
+        "Processes": len({process["round"] for process in record["processes"]}),
+        "Samples": record["samples"],
         **{f"Version of {name}": version for name, version in record["software"].items()},
     }
     table = pd.DataFrame({"Fact": list(facts), "Value": [str(value) for value in facts.values()]})
@@ -121,13 +134,12 @@ def quantity(id_: str, alias: str | None = None) -> Quantity:
     Raises:
         PublishError: As on a page: the id is unknown, or has neither samples nor a refusal.
     """
-    return Quantity(_book().read(id_, alias))
+    return Quantity(reads.note_call(SEEN, _book(), "read", id_, alias))
 
 
-def chart(name: str, alias: str | None = None) -> Figure:
-    """A chart by name. Prefer a chart placeholder in a Markdown cell: it also publishes the CSV."""
-    made = charts.build(name, _book(), alias)
-    return Figure(name, figures.figure(made, "", alias, link=_csv_inside(made)))
+def chart(name: str, alias: str | None = None, **options: str) -> Figure:
+    """A chart by name, with its options. Prefer a chart placeholder in a Markdown cell: it also publishes the CSV."""
+    return _figure(charts.build(name, reads.watched(_book(), SEEN), alias, options))
 
 
 def picture(drawing: Any, *, name: str, title: str, finding: str, table: pd.DataFrame) -> Figure:
@@ -149,19 +161,59 @@ def picture(drawing: Any, *, name: str, title: str, finding: str, table: pd.Data
         shown=tuple(tuple(map(str, row.values())) for row in rows),
         readings=(),
         draw=lambda narrow: drawing,
+        key=name,
     )
-    return Figure(name, figures.figure(made, "", link=_csv_inside(made)))
+    return _figure(made)
+
+
+_shown: Counter[str] = Counter()
+"""How often this notebook has shown each chart in a cell."""
+
+
+def _figure(made: charts.Chart) -> Figure:
+    """The figure, with its data inside: a cell cannot write files into the site."""
+    name = f"cell-{made.name}"
+    _shown[name] += 1
+    html = figures.figure(
+        replace(made, name=name),
+        figures.specifications(made),
+        "",
+        occurrence=_shown[name],
+        csv=_csv_inside(made),
+        explore=explorer.LATER if _in_build() else None,
+        picture=svg.slot if _in_build() else svg.render,
+    )
+    return Figure(made.name, html.replace(f'data-chart="{name}"', f'data-chart="{made.name}"', 1))
 
 
 def _csv_inside(made: charts.Chart) -> str:
-    """The chart's CSV as an address that holds it: a cell cannot write files into the site."""
+    """The chart's CSV as an address that holds it."""
     return f"data:text/csv;charset=utf-8,{quote(figures.csv_text(made))}"
+
+
+def _in_build() -> bool:
+    """In a build the pictures are painted by the build, which has a painter already and keeps pictures."""
+    return bool(os.environ.get("SPLICED_SITE_DATA"))
 
 
 def _book() -> Book:
     data: Any = os.environ.get("SPLICED_SITE_DATA")
-    quantities: Any = os.environ.get("SPLICED_QUANTITIES")
-    if not data or not quantities:
+    listed: Any = os.environ.get("SPLICED_QUANTITIES")
+    if not data or not listed:
         root = next(folder for folder in Path.cwd().resolve().parents if (folder / "site_data").is_dir())
-        data, quantities = data or root / "site_data", quantities or root / "docs/quantities.toml"
-    return Site.open(Path(data), Path(quantities)).book
+        data, listed = data or root / "site_data", listed or root / "docs/quantities.toml"
+    with opened.unwatched():
+        return _opened_book(Path(data), Path(listed))
+
+
+_books: dict[tuple[int, str | None], Book] = {}
+
+
+def _opened_book(data: Path, listed: Path) -> Book:
+    """The book, opened again only where a file of it has changed."""
+    read = store.load_cached(data)
+    key = id(read), file_digest(listed)
+    if key not in _books:
+        _books.clear()
+        _books[key] = Book(read, quantities.read(listed))
+    return _books[key]

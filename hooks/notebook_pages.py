@@ -1,22 +1,24 @@
 """A notebook as a page: its cells as one Markdown source, and what its execution printed. Executes nothing.
 
-mkdocs-jupyter executes the notebook. Of its HTML only the outputs of the cells are kept; its styles, its
-scripts and its own rendering of Markdown are not, so that a notebook looks like any other page, is as light,
-and its text takes the same placeholders.
+mkdocs-jupyter executes the notebook (`hooks.execution`). Of its HTML only the outputs of the cells are kept; its
+styles, its scripts and its own rendering of Markdown are not, so that a notebook looks like any other page, is as
+light, and its text takes the same placeholders.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from bs4 import BeautifulSoup, Tag
+from typing import TYPE_CHECKING
 
 from hooks.errors import Place, PublishError
+from hooks.opened import REPORT, Seen, take
+
+if TYPE_CHECKING:
+    from bs4 import Tag
 
 __all__ = ["Notebook", "PublishError"]
 
@@ -24,19 +26,6 @@ _CONTENT = '<div class="jupyter-wrapper">'
 _BLOCKED = "script, style, link, iframe, .jp-OutputPrompt, .jp-InputPrompt"
 _HIDDEN = "hide-input"
 """Tag of a code cell whose code the page leaves out."""
-
-
-def isolate_kernels(folder: Path) -> None:
-    """Give the kernels a profile of their own in `folder`, made here.
-
-    Without it they would run the start-up files of whoever builds the site, and each would log that it talks
-    over TCP, which it does within this machine and for the seconds of a build.
-    """
-    profile = folder / "profile_default"
-    profile.mkdir(parents=True, exist_ok=True)
-    settings = {"IPKernelApp": {"log_level": "ERROR"}}
-    (profile / "ipython_kernel_config.json").write_text(json.dumps(settings), encoding="utf-8")
-    os.environ["IPYTHONDIR"] = str(folder)
 
 
 @dataclass(frozen=True)
@@ -97,29 +86,17 @@ class Notebook:
                 found = Place(self.name, line - start + 1, cell.number)
         return found
 
-    def outputs(self, execute: Callable[[], str]) -> dict[int, str]:
-        """The HTML of each code cell's output, by the cell's number.
+    def outputs(self, html: str) -> tuple[dict[int, str], Seen]:
+        """The HTML of each code cell's output by the cell's number, and what the cells read.
 
         Args:
-            execute: Executes the notebook and returns mkdocs-jupyter's HTML.
+            html: mkdocs-jupyter's HTML of the executed notebook.
 
         Raises:
-            PublishError: A cell raised. The error names the cell, the line and the exception.
+            PublishError: Its HTML is not of the kind that is known here.
         """
-        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+        from bs4 import BeautifulSoup
 
-        try:
-            html = execute()
-        except CellExecutionError as error:
-            raise self._raised(error) from error
-        except (CellTimeoutError, DeadKernelError) as error:
-            raise PublishError(
-                "the notebook did not run to its end",
-                place=Place(self.name),
-                expected="cells that end",
-                found=f"{type(error).__name__}: {str(error)[:300]}",
-                mend="run it in Jupyter and see which cell stops",
-            ) from error
         code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
         # Everything before the wrapper is styles and scripts, most of the weight.
         soup = BeautifulSoup(html[html.index(_CONTENT) :], "html.parser")
@@ -134,13 +111,18 @@ class Notebook:
                 found=f"{len(rendered)} in mkdocs-jupyter's HTML",
                 mend="report this: hooks/notebook_pages.py reads another version of mkdocs-jupyter",
             )
-        return {cell.number: _output(item) for cell, item in zip(code, rendered, strict=True)}
+        reads: Seen = {}
+        for item in soup.select(f"[{REPORT}]"):
+            reads |= take(str(item[REPORT]))
+            item.decompose()
+        return {cell.number: _output(item) for cell, item in zip(code, rendered, strict=True)}, reads
 
     def fill(self, html: str, outputs: Mapping[int, str]) -> str:
         """The page's HTML with each output in its place."""
         return _OUTPUT.sub(lambda match: outputs.get(int(match[1]), ""), html)
 
-    def _raised(self, error: Exception) -> PublishError:
+    def raised(self, error: Exception) -> PublishError:
+        """The error for a cell that raised: it names the cell, the line and the exception."""
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
         failed = max(

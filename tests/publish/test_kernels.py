@@ -8,7 +8,7 @@ import nbclient
 import nbformat
 import pytest
 
-from hooks.notebook_pages import isolate_kernels
+from hooks.execution import environment
 
 
 def printed() -> str:
@@ -25,5 +25,7 @@ def test_start_up_files_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (start_up / "00.py").write_text("LEFT_BY_START_UP = True\n", encoding="utf-8")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "theirs"))
     assert printed() == "True"  # so it is with a kernel that is not isolated
-    isolate_kernels(tmp_path / "ours")
+    ours = environment(tmp_path / "ours", tmp_path / "site_data", tmp_path / "quantities.toml")
+    for name, value in ours.items():
+        monkeypatch.setenv(name, value)
     assert printed() == "False"

@@ -109,7 +109,7 @@ class Project:
         fixture_data.write_run(folder / "site_data")
         fixture_data.small_run(folder / "site_data")
         config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-        nav = "nav:\n  - Home: index.md\n  - Note: notes/note.ipynb\n"
+        nav = "nav:\n  - Home: index.md\n  - notes/note.ipynb\n"
         config, count = re.subn(r"^nav:\n(?:[ \t]+.*\n|\n(?=[ \t]))+", nav, config, flags=re.MULTILINE)
         assert count == 1, "mkdocs.yml has one nav"
         (folder / "mkdocs.yml").write_text(config, encoding="utf-8")
@@ -388,7 +388,7 @@ def test_a_server_that_rebuilds_sees_changed_data_and_code(tmp_path: Path) -> No
     (project.folder / "docs/notes/note.ipynb").unlink()
     project.write("docs/index.md", "# Home\n\n{{ decode.seconds_per_token }}\n")
     config = (project.folder / "mkdocs.yml").read_text(encoding="utf-8")
-    project.write("mkdocs.yml", config.replace("  - Note: notes/note.ipynb\n", ""))
+    project.write("mkdocs.yml", config.replace("  - notes/note.ipynb\n", ""))
     other = fixture_data.site_data(tmp_path / "other")
     run = fixture_data.write_run(other, records=fixture_data.samples(lambda *_: 0.7))
     done = subprocess.run(
@@ -424,6 +424,4 @@ def test_the_configuration_is_strict() -> None:
     config = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
     assert config["strict"] is True
     assert config["validation"]["links"]["anchors"] == "warn", "a warning fails a strict build"
-    (jupyter,) = (plugin["mkdocs-jupyter"] for plugin in config["plugins"] if isinstance(plugin, dict))
-    assert jupyter["allow_errors"] is False and jupyter["cache"] is False and jupyter["execute"] is True
     assert config["theme"]["font"] is False

@@ -9,11 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
+from hooks import expressions
+from hooks.book import Book
 from hooks.errors import PublishError
 from hooks.markup import append_text
+from hooks.placeholders import Placeholder
 
 Kind = Callable[[Element], str | None]
 """Tells `when`, `otherwise` and `end` marks from other elements, for which it is None."""
+
+
+def holds(parsed: Placeholder, book: Book) -> bool:
+    """Whether the condition of a `when` holds today; a bare id holds where it has a value.
+
+    Raises:
+        PublishError: It is no condition, or names something that is not there.
+    """
+    expression = expressions.parse(parsed.argument)
+    alias = parsed.options.get("run")
+    if expression.is_id:
+        return book.read(parsed.argument, alias).refusal is None
+    if not expression.is_condition:
+        raise PublishError(
+            f"`{parsed.argument}` is no condition",
+            expected="a quantity's id (true where it has a value), or a comparison",
+            found=parsed.argument,
+            mend="write one of those",
+        )
+    return bool(book.evaluate(parsed.argument, alias).result)
 
 
 def choose(parent: Element, start: int, chosen: bool, kind: Kind) -> None:

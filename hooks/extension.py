@@ -194,7 +194,7 @@ class _Finisher(Postprocessor):
         if not conversion.tree_done:
             return text
         if conversion.resolver:
-            conversion.resolver.refuse_leftovers(text)
+            conversion.resolver.finish(text)
         if conversion.extension.page is None and conversion.page.errors:
             raise PublishErrors(conversion.page.sorted_errors)
         return text

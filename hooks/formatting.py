@@ -1,16 +1,16 @@
 """Numbers as people read them: rounding, prefixes, separators, units. Knows nothing of where they come from.
 
 Rounding follows the interval: the last digit shown is the first digit of the interval's half-width (the
-second where the first is a 1), so the text always stays inside the interval. Without an interval a number has
-a fixed count of digits, fewer where it was measured in too few processes to have one. Every function returns
-plain text.
+second where the first is a 1), so the text always stays inside the interval. A value that its interval cannot
+tell from nothing is a bound: `under 0.2 ms`. Without an interval a number has a fixed count of digits, fewer
+where it was measured in too few processes to have one. Every function returns plain text.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 
 SPACE = "\N{NARROW NO-BREAK SPACE}"
 """Stands between number and unit, so that a line never breaks there."""
@@ -70,8 +70,27 @@ def number(
         digits: Significant digits.
         style: One of `STYLES`.
     """
+    if half is not None and is_below_resolution(value, half):
+        return under(abs(value) + half, unit, digits=digits, style=style)
     scale, symbol = _scale(value, unit, half, digits, style)
     return _join(_digits(value, scale, _last_place(value, half, digits, style)), symbol)
+
+
+def under(bound: float, unit: str, *, digits: int | None = None, style: str = "si") -> str:
+    """A bound, rounded up: `under 0.17 ms`."""
+    place = _exponent(bound) - (digits or 2) + 1
+    rounded = float(_round_up(bound, place))
+    return f"under {number(rounded, unit, digits=_digits_needed(rounded), style=style)}"
+
+
+def plus_minus(value: float, half: float, unit: str, *, style: str = "si") -> str:
+    """A number with its interval beside it: `355 ± 17 ms`. The half-width is rounded up."""
+    if is_below_resolution(value, half):
+        return number(value, unit, half=half, style=style)
+    scale, symbol = _scale(value, unit, half, None, style)
+    place = _last_place(value, half, None, style)
+    shown = _digits(value, scale, place), _digits(float(_round_up(half, place)), scale, place)
+    return _join(f"{SPACE}±{SPACE}".join(shown), symbol)
 
 
 def interval(
@@ -119,6 +138,22 @@ def scale(value: float, unit: str) -> tuple[float, str]:
 def is_noise(half: float, value: float) -> bool:
     """Whether a half-width is no more than the rounding of floats."""
     return half <= _NOISE * abs(value)
+
+
+def is_below_resolution(value: float, half: float) -> bool:
+    """Whether an interval of this half-width holds nothing at all, or less."""
+    return half >= abs(value) and half > 0
+
+
+def _round_up(value: float, place: int) -> Decimal:
+    without_noise = Decimal(repr(float(value) * (1 - _NOISE)))
+    return without_noise.quantize(Decimal(1).scaleb(place), ROUND_CEILING, _EXACT)
+
+
+def _digits_needed(value: float) -> int:
+    """Significant digits of a value that was rounded."""
+    digits = Decimal(repr(value)).normalize().as_tuple().digits
+    return max(1, len(digits))
 
 
 def _join(digits: str, symbol: str) -> str:

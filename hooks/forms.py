@@ -131,7 +131,9 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
     gallery, page, files = context.site.gallery, context.page, context.site.files
     chart, specs = gallery.chart(parsed.argument, context.site.book, alias, options)
     page.charts.append(chart.name)
-    page.numbers.extend(NumberUse(reading, reading.text(), alias, labelled=True) for reading in chart.readings)
+    page.numbers.extend(
+        NumberUse(reading, reading.text(), alias, labelled=True) for reading in chart.readings
+    )
     files[figures.csv_path(chart)] = figures.csv_text(chart)
     document = explorer.begin(specs)
     if document is not None:

@@ -8,6 +8,8 @@ from xml.etree.ElementTree import Element
 
 from markdown.util import AMP_SUBSTITUTE
 
+from hooks.errors import PublishError
+
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 _BRACES = re.compile(r"\{\{|\}\}")
@@ -64,3 +66,38 @@ def replace(parent: Element, old: Element, new: Element | str | None) -> None:
         parent[index - 1].tail = (parent[index - 1].tail or "") + text
     else:
         parent.text = (parent.text or "") + text
+
+
+def stand_alone(parent: Element, waiting: Element, made: Element | str) -> None:
+    """Put a block in the place of the paragraph that holds nothing but `waiting`.
+
+    Raises:
+        PublishError: Something else is in it.
+    """
+    alone = (
+        parent.tag in ("p", "td", "th", "li", "div")
+        and len(parent) == 1
+        and not (parent.text or "").strip()
+        and not (waiting.tail or "").strip()
+    )
+    if not alone:
+        raise PublishError(
+            "this placeholder needs a paragraph of its own",
+            expected="a blank line before and after it",
+            found="text beside it",
+            mend="put it on a line of its own between blank lines",
+        )
+    parent.remove(waiting)
+    parent.text = None
+    if isinstance(made, str):
+        parent.text = made
+        if parent.tag == "p":
+            parent.attrib.clear()
+    elif parent.tag == "p":
+        tail = parent.tail
+        parent.clear()
+        parent.tag, parent.text, parent.tail = made.tag, made.text, tail
+        parent.attrib.update(made.attrib)
+        parent.extend(list(made))
+    else:
+        parent.append(made)

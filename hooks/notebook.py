@@ -66,7 +66,7 @@ class Quantity:
 
     def _repr_html_(self) -> str:
         made = provenance.number(
-            self.reading, PageState("notebook"), style=None, digits=None, label=False, popover=False
+            self.reading, PageState("notebook"), style=None, digits=None, label=None, popover=False
         )
         made.attrib.pop("id", None)
         return f"<p>{tostring(made, encoding='unicode', method='html')}</p>"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from hooks import placeholders
 from hooks.errors import Place, PublishError
@@ -25,11 +26,13 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class NumberUse:
-    """A number as a page shows it."""
+    """A number as a page shows it. It is `labelled` where something beside it says which run it is of."""
 
     reading: Reading
     text: str
     alias: str | None = None
+    labelled: bool = False
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,33 @@ class PageState:
         """What is wrong with the page, in the order of its lines; what has no line comes last."""
         return sorted(self.errors, key=_position)
 
+    @contextmanager
+    def using(self, place: Place) -> Iterator[None]:
+        """Note `place` for every number that is used meanwhile."""
+        before = len(self.numbers)
+        yield
+        self.numbers[before:] = [replace(use, place=place) for use in self.numbers[before:]]
+
+    def refuse_mixed_runs(self) -> None:
+        """Note an error for each number that is of another run than the ones before it, and says so nowhere."""
+        first: NumberUse | None = None
+        for use in self.numbers:
+            if use.labelled or not use.reading.runs:
+                continue
+            first = first or use
+            if use.reading.runs == first.reading.runs or use.place is None:
+                continue
+            name = next((alias.label for alias in use.reading.aliases), use.reading.runs[0].id)
+            self.errors.append(
+                PublishError(
+                    "two runs stand on this page, and nothing here says which number is of which",
+                    place=use.place,
+                    expected=f"{name.partition(',')[0]} in the text around it, or its label",
+                    found=f"{use.text}, of the run {_runs(use)}; {first.text}, of the run {_runs(first)}",
+                    mend="leave label=off out, or name the run in the same paragraph",
+                )
+            )
+
     def popover_id(self) -> str:
         """An id for the next popover of the page."""
         self.popovers += 1
@@ -130,6 +160,10 @@ class PageState:
             # Indented text is code, or the inside of a list: that is told by how many were found.
             self._lines |= {key: lines for key, lines in sure.items() if len(lines) >= self._expected[key]}
         return self._lines
+
+
+def _runs(use: NumberUse) -> str:
+    return " and ".join(run.id for run in use.reading.runs)
 
 
 def _position(error: PublishError) -> tuple[float, float]:

@@ -46,13 +46,14 @@ FORMS = {
         Form("chart", "NAME", ("run", "of", "datasheet"), block=True),
         Form("table", "NAME", ("run",), block=True),
         Form("tokens", '"TEXT"', ("tokenizer", "focus")),
+        Form("plain", '"TEXT"'),
         Form("measured-in", None),
     )
 }
 """Every form that an author can write. `number` is written as its id alone."""
 
-STYLES = ("plain", *formatting.STYLES)
-"""What `as=` takes. `plain` is text alone, without provenance."""
+STYLES = ("plain", "interval", *formatting.STYLES)
+"""What `as=` takes. `plain` is text alone, without provenance; `interval` puts the half-width beside the number."""
 
 _CHOICES = {"as": STYLES, "label": ("off",), "focus": ("off",)}
 
@@ -74,7 +75,12 @@ class Placeholder:
     def style(self) -> str | None:
         """The option `as`, where it names a way to show a number."""
         style = self.options.get("as")
-        return None if style == "plain" else style
+        return None if style in ("plain", "interval") else style
+
+    @property
+    def with_interval(self) -> bool:
+        """Whether the number comes with its interval."""
+        return self.options.get("as") == "interval"
 
 
 def parse(inside: str) -> Placeholder:
@@ -147,7 +153,7 @@ def _argument(argument: str, form: Form) -> str:
     )
     if bool(argument) != bool(form.argument):
         raise wrong
-    if form.name == "tokens":
+    if form.argument == '"TEXT"':
         try:
             text = json.loads(argument, strict=False)
         except json.JSONDecodeError:

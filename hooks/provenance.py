@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
+from hooks.estimates import FEWEST_PROCESSES
 from hooks.markup import element
 from hooks.pages import PageState
 from hooks.readings import Reading
@@ -28,8 +29,10 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
         ends = "; ".join(f"{part.title}: {part.text(style)}" for part in reading.parts)
         found.append(("Range", f"over {len(reading.parts)} cells, not an interval: {ends}"))
     elif reading.sources and not reading.refusal:
-        agree = reading.half is not None
-        found.append(("Interval", "none: all processes agree" if agree else "none: fewer than 3 processes"))
+        found.append(("Interval", _no_interval(reading)))
+    if reading.is_bound:
+        found.append(("Bound", "the interval holds zero, so only the size that it cannot exceed is stated"))
+    found += reading.remarks
     if reading.runs:
         found += _measured(reading)
     if reading.formula:
@@ -40,24 +43,47 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
     return found
 
 
+def _no_interval(reading: Reading) -> str:
+    if reading.half is not None:
+        return "none: all processes agree"
+    few = f"none: fewer than {FEWEST_PROCESSES} processes"
+    good = min(source.processes for source in reading.sources if source.samples)
+    if any(source.run.program for source in reading.sources):
+        return f"{few}, as other programs measure in one"
+    refused = sum(source.refused for source in reading.sources)
+    return f"{few} have good samples ({good} do)" if refused else few
+
+
 def _measured(reading: Reading) -> Rows:
     found: Rows = []
     if reading.sources and not reading.refusal:
         refused = sum(source.refused for source in reading.sources)
         more = f"; {refused} refused" if refused else ""
         processes = reading.processes or max(source.processes for source in reading.sources)
-        found.append(("Measured", f"{processes} processes, {reading.samples} samples{more}"))
+        found.append(
+            ("Measured", f"{_count(processes, 'process', 'processes')}, {reading.samples} samples{more}")
+        )
     if reading.sources:
         name = "Cell" if len(reading.sources) == 1 else "Cells"
         found.append((name, "; ".join(source.cell_words for source in reading.sources)))
     for run in reading.runs:
-        found += [
-            ("Run", run.id),
-            ("Machine", run.machine),
-            ("Date", run.date),
-            ("Weights", run.weights),
-        ]
+        found.append(("Run", run.id))
+        if run.origin:
+            found.append(("Origin", imported(run)))
+            found += [("Note", note) for note in run.origin.get("notes", ())]
+        found += [("Machine", run.machine), ("Date", run.date), ("Weights", run.weights)]
     return found
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def imported(run: Run) -> str:
+    """Where an imported run was read from: `imported from llama-bench 0c1e570, file x.json`."""
+    assert run.origin is not None
+    version = f" {run.origin['version']}" if run.origin["version"] else ""
+    return f"imported from {run.origin['program']}{version}, file {run.origin['file']}"
 
 
 def _origin(reading: Reading) -> Rows:
@@ -73,7 +99,15 @@ def _origin(reading: Reading) -> Rows:
 
 
 def number(
-    reading: Reading, page: PageState, *, style: str | None, digits: int | None, label: bool, popover: bool
+    reading: Reading,
+    page: PageState,
+    *,
+    style: str | None,
+    digits: int | None,
+    label: str | None,
+    popover: bool,
+    interval: bool = False,
+    alias: str | None = None,
 ) -> Element:
     """The number's HTML.
 
@@ -82,20 +116,24 @@ def number(
         page: Gives the anchor of the first occurrence, and ids.
         style: Overrides the quantity's way to show it.
         digits: Overrides the digits.
-        label: Whether to say in words which run or that it is cited.
+        label: Words beside the number: which run, or that it is cited; None for none.
         popover: Whether provenance is attached; headings and links have none.
+        interval: Whether the half-width of the interval stands beside it.
+        alias: The run that the page asked for, if it did; it is part of the anchor.
     """
-    run = reading.runs[0].id if len(reading.runs) == 1 else " ".join(run.id for run in reading.runs)
+    origins = " ".join(run.program or "" for run in reading.runs).strip()
+    kind = f"{reading.kind} bound" if reading.is_bound else reading.kind
     shown = element(
         "span",
         {
-            "class": "quantity refused" if reading.refusal else f"quantity {reading.kind}",
+            "class": "quantity refused" if reading.refusal else f"quantity {kind}",
             "data-quantity": reading.id,
-            "data-run": run or None,
+            "data-run": " ".join(run.id for run in reading.runs) or None,
+            "data-origin": origins or None,
             "data-refusal": reading.refusal.kind if reading.refusal else None,
-            "id": page.anchor(reading.id),
+            "id": page.anchor(f"{reading.id}:{alias}" if alias else reading.id),
         },
-        reading.text(style, digits),
+        reading.text(style, digits, interval=interval),
     )
     if not popover:
         return shown
@@ -103,12 +141,17 @@ def number(
     shown.set("tabindex", "0")
     shown.set("aria-describedby", name)
     wrapper = element("span", {"class": "has-provenance"}, shown)
-    if label and reading.kind == "cited":
-        wrapper.append(element("span", {"class": "number-label"}, " (cited)"))
-    elif label and reading.alias:
-        wrapper.append(element("span", {"class": "number-label"}, f" ({reading.alias.label})"))
+    if label:
+        wrapper.append(element("span", {"class": "number-label"}, f" ({label})"))
     wrapper.append(box(name, reading.title, rows(reading, style)))
     return wrapper
+
+
+def label(reading: Reading, main: str) -> str | None:
+    """What must stand beside a number: the names of runs other than `main`, or that it is cited."""
+    if reading.kind == "cited":
+        return "cited"
+    return " and ".join(alias.label for alias in reading.aliases if alias.name != main) or None
 
 
 def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
@@ -153,7 +196,8 @@ def measured_in(readings: Iterable[Reading], uri: str) -> Element:
                 {"data-run": run.id},
                 "Measured in: run ",
                 element("code", None, run.id),
-                f", on {run.date}, on {run.machine}. {run.record['model']['name']}: {run.weights}.",
+                f", on {run.date}, on {run.machine}. {run.record['model']['name']}: {run.weights}."
+                + (f" It was {imported(run)}." if run.origin else ""),
             )
         )
     for note in notes:

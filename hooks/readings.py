@@ -97,26 +97,50 @@ class Reading:
         """Samples behind the number."""
         return sum(source.samples for source in self.sources)
 
-    def text(self, show: str | None = None, digits: int | None = None) -> str:
-        """The number with its unit in plain text; a refusal's reason where there is no number."""
+    @property
+    def is_bound(self) -> bool:
+        """Whether its interval cannot tell it from nothing, so that it shows as a bound: `under 0.2 ms`."""
+        return (
+            self.value is not None
+            and bool(self.half)
+            and formatting.is_below_resolution(self.value, self.half or 0.0)
+        )
+
+    def text(self, show: str | None = None, digits: int | None = None, *, interval: bool = False) -> str:
+        """The number with its unit in plain text; a refusal's reason where there is no number.
+
+        Args:
+            show: Overrides the quantity's way to show it.
+            digits: Overrides the significant digits.
+            interval: Whether the half-width stands beside it, as in `355 ± 17 ms`.
+        """
         if self.refusal:
             return self.refusal.reason
         if self.word is not None:
             return self.word
         style, digits = show or self.show, digits or (None if show else self.digits)
         if self.kind == "range" or (self.kind == "cited" and self.high is not None):
-            assert self.low is not None and self.high is not None
-            halves = [part.half for part in self.parts if part.half]
-            half = max(halves) if halves else None
-            return formatting.span(self.low, self.high, self.unit, half=half, digits=digits, style=style)
+            return self._span(style, digits)
         assert self.estimate is not None
-        half = self.half
+        value, half = self.estimate.value, self.half
+        if interval and half:
+            return formatting.plus_minus(value, half, self.unit, style=style)
         if self.kind == "measured" or self.sources:
             if half is None and digits is None:
                 digits = 2  # too few processes for an interval: no more than a rough figure
-            elif half == 0 and float(self.estimate.value).is_integer() and style == "si":
+            elif half == 0 and float(value).is_integer() and style == "si":
                 half = None
-        return formatting.number(self.estimate.value, self.unit, half=half, digits=digits, style=style)
+        text = formatting.number(value, self.unit, half=half, digits=digits, style=style)
+        return f"{text} (no interval)" if interval and self.half is None else text
+
+    def _span(self, style: str, digits: int | None) -> str:
+        assert self.low is not None and self.high is not None
+        halves = [part.half for part in self.parts if part.half]
+        half = max(halves) if halves else None
+        if any(part.is_bound for part in self.parts):
+            # The least of them may be nothing at all, so only the upper end is known.
+            return formatting.under(max(map(_greatest, self.parts)), self.unit, digits=digits, style=style)
+        return formatting.span(self.low, self.high, self.unit, half=half, digits=digits, style=style)
 
     def interval_text(self, show: str | None = None) -> str | None:
         """The interval's ends with their unit; None where there is no interval, or none that has a width."""
@@ -124,6 +148,10 @@ class Reading:
             return None
         style = show or self.show
         return formatting.interval(self.low, self.high, self.unit, half=self.half, style=style)
+
+
+def _greatest(reading: Reading) -> float:
+    return abs(reading.value or 0.0) + (reading.half or 0.0)
 
 
 @dataclass(frozen=True)
@@ -152,9 +180,12 @@ def described(definition: Definition, kind: str, alias: Alias | None) -> Reading
 
 
 def with_interval(reading: Reading) -> Reading:
-    """The reading with its estimate's interval as its ends."""
+    """The reading with its estimate's interval as its ends; what was measured is never below zero."""
     interval = reading.estimate.interval if reading.estimate else None
-    return reading if interval is None else replace(reading, low=interval.low, high=interval.high)
+    if interval is None:
+        return reading
+    low = max(interval.low, 0.0) if reading.kind == "measured" else interval.low
+    return replace(reading, low=low, high=interval.high)
 
 
 def end_of(reading: Reading, end: str | None) -> float:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import branches, claims, expressions, forms, leftovers, markup, provenance
+from hooks import branches, claims, forms, leftovers, markup, provenance
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import Placeholder, parse
@@ -27,6 +27,9 @@ TAG = "spliced-placeholder"
 _MARK = re.compile("\x02spliced:(\\d+)\x03")
 _MARK_IN_HTML = re.compile(rf"(?:<{TAG}>)?{_MARK.pattern}(?:</{TAG}>)?")
 _HEADINGS = {f"h{level}" for level in range(1, 7)}
+_BLOCKS = _HEADINGS | {"p", "li", "dd", "dt", "tr", "div", "caption", "summary"}
+"""What a reader takes in together: words in it can say which run a number is of."""
+
 _CONTROL = ("when", "otherwise", "end")
 
 
@@ -48,6 +51,7 @@ class Resolver:
         self._parsed: dict[int, tuple[Placeholder | None, Place]] = {}
         self._texts: dict[Element, str] = {}
         self._late: list[tuple[Element, Element]] = []
+        self._blocks: list[Element] = []
         self._unfinished = False
 
     @property
@@ -66,20 +70,18 @@ class Resolver:
                 self._parse(self._index(item))
         self._inside(root, frozenset())
         for parent, waiting in self._late:
-            self._stand_alone(
-                parent,
-                waiting,
-                provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri),
-            )
+            origins = provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri)
+            markup.stand_alone(parent, waiting, origins)
 
     def fill(self, html: str) -> str:
         """Put plain forms where a placeholder stands in an attribute of raw HTML."""
         return _MARK_IN_HTML.sub(lambda match: markup.escaped(self._plain(int(match[1]))), html)
 
-    def refuse_leftovers(self, html: str) -> None:
-        """Note an error for all braces that are left in the finished HTML outside code."""
+    def finish(self, html: str) -> None:
+        """Note an error for all braces that are left in the finished HTML outside code, and for mixed runs."""
         for text in leftovers.find(html):
             self.page.errors.append(leftovers.error(text, self.page))
+        self.page.refuse_mixed_runs()
 
     # --- the pass -----------------------------------------------------------------------------------
 
@@ -94,6 +96,8 @@ class Resolver:
 
     def _inside(self, parent: Element, within: frozenset[str]) -> None:
         within |= {parent.tag}
+        if parent.tag in _BLOCKS:
+            self._blocks.append(parent)
         index = 0
         while index < len(parent):
             child = parent[index]
@@ -109,13 +113,10 @@ class Resolver:
             else:
                 self._inside(child, within)
                 index += 1
-        if (
-            parent.tag in _HEADINGS
-            and not parent.get("id")
-            and parent.find(".//*[@data-quantity]") is not None
-        ):
-            quantity = parent.find(".//*[@data-quantity]")
-            assert quantity is not None
+        if parent.tag in _BLOCKS:
+            self._blocks.pop()
+        quantity = parent.find(".//*[@data-quantity]") if parent.tag in _HEADINGS else None
+        if quantity is not None and not parent.get("id"):
             self.page.errors.append(
                 PublishError(
                     "a heading with a number needs an anchor of its own",
@@ -154,7 +155,7 @@ class Resolver:
             markup.replace(parent, parent[index], None)
             return 0
         try:
-            chosen = self._condition(parsed)
+            chosen = branches.holds(parsed, self.site.book)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             chosen = True
@@ -165,20 +166,6 @@ class Resolver:
             markup.replace(parent, parent[index], None)
             self._unfinished = True
         return 0
-
-    def _condition(self, parsed: Placeholder) -> bool:
-        expression = expressions.parse(parsed.argument)
-        alias = parsed.options.get("run")
-        if expression.is_id:
-            return self.site.book.read(parsed.argument, alias).refusal is None
-        if not expression.is_condition:
-            raise PublishError(
-                f"`{parsed.argument}` is no condition",
-                expected="a quantity's id (true where it has a value), or a comparison",
-                found=parsed.argument,
-                mend="write one of those",
-            )
-        return bool(self.site.book.evaluate(parsed.argument, alias).result)
 
     def _resolve(self, parent: Element, waiting: Element, within: frozenset[str]) -> None:
         parsed, place = self._parsed[self._index(waiting)]
@@ -191,16 +178,21 @@ class Resolver:
             elif parsed.form.name == "measured-in":
                 self._late.append((parent, waiting))
             else:
-                self._make(parent, waiting, parsed, within)
+                self._make(parent, waiting, parsed, place, within)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             if waiting in list(parent):
                 markup.replace(parent, waiting, None)
 
-    def _make(self, parent: Element, waiting: Element, parsed: Placeholder, within: frozenset[str]) -> None:
-        made = forms.MAKERS[parsed.form.name](parsed, forms.Context(self.site, self.page, within, self.md))
+    def _make(
+        self, parent: Element, waiting: Element, parsed: Placeholder, place: Place, within: frozenset[str]
+    ) -> None:
+        context = forms.Context(self.site, self.page, within, self.md, lambda: self._read(self._blocks[-1]))
+        with self.page.using(place):
+            made = forms.MAKERS[parsed.form.name](parsed, context)
         if made.block:
-            self._stand_alone(parent, waiting, made.node)
+            block = made.node if isinstance(made.node, Element) else self.md.htmlStash.store(made.node)
+            markup.stand_alone(parent, waiting, block)
             return
         if made.text is not None and isinstance(made.node, Element):
             self._texts[made.node] = made.text
@@ -210,16 +202,20 @@ class Resolver:
         """Alt texts and titles take the plain form."""
         for name, value in item.attrib.items():
             if _MARK.search(value):
-                item.set(name, _MARK.sub(lambda match: markup.inert(self._plain(int(match[1]))), value))
+                item.set(name, self._attribute(value))
 
-    def _plain(self, index: int) -> str:
+    def _attribute(self, value: str) -> str:
+        return _MARK.sub(lambda match: markup.inert(self._plain(int(match[1]), value)), value)
+
+    def _plain(self, index: int, around: str = "") -> str:
         if index not in self._parsed:
             self._parse(index)
         parsed, place = self._parsed[index]
         if parsed is None:
             return ""
         try:
-            return forms.plain(parsed, self.site, self.page)
+            with self.page.using(place):
+                return forms.plain(parsed, self.site, self.page, around)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             return ""
@@ -231,45 +227,15 @@ class Resolver:
         alias = parsed.options.get("run")
         use, verdict = claims.check(parsed.argument, seen, self.site.book, alias)
         self.page.claims.append(use)
-        self.page.numbers.extend(NumberUse(item, item.text(), alias) for item in verdict.readings.values())
+        self.page.numbers.extend(
+            NumberUse(item, item.text(), alias, labelled=True) for item in verdict.readings.values()
+        )
         if use.held is False:
             raise claims.contradiction(use, verdict, {} if alias else self.site.published)
         claims.mark(use, self.page, sentence)
         self._texts[sentence] = seen
 
     # --- helpers ------------------------------------------------------------------------------------
-
-    def _stand_alone(self, parent: Element, waiting: Element, made: Element | str) -> None:
-        """Put a block in the place of the paragraph that holds nothing but the placeholder."""
-        alone = parent.tag in ("p", "td", "th", "li", "div")
-        alone = (
-            alone
-            and len(parent) == 1
-            and not (parent.text or "").strip()
-            and not (waiting.tail or "").strip()
-        )
-        if not alone:
-            raise PublishError(
-                "this placeholder needs a paragraph of its own",
-                expected="a blank line before and after it",
-                found="text beside it",
-                mend="put it on a line of its own between blank lines",
-            )
-        parent.remove(waiting)
-        parent.text = None
-        if isinstance(made, str):
-            parent.text = self.md.htmlStash.store(made)
-            if parent.tag != "p":
-                return
-            parent.attrib.clear()
-        elif parent.tag == "p":
-            tail = parent.tail
-            parent.clear()
-            parent.tag, parent.text, parent.tail = made.tag, made.text, tail
-            parent.attrib.update(made.attrib)
-            parent.extend(list(made))
-        else:
-            parent.append(made)
 
     def _control(self, item: Element) -> str | None:
         """Whether the element is a mark of `when`, or a paragraph that holds nothing else."""

@@ -33,6 +33,10 @@ def build(name: str, book: Book, page: PageState, alias: str | None) -> tuple[El
             mend="use a known one, or add a function to hooks/tables.py",
         )
     caption, head, rows = TABLES[name](book, alias)
+    readings = [item[0] for row in rows for item in row if not isinstance(item, str)]
+    labels = dict.fromkeys(filter(None, (provenance.label(item, book.definitions.main) for item in readings)))
+    if labels:
+        caption += f" ({', '.join(labels)})"
     made = element("table", {"class": "numbers", "data-table": name})
     made.append(element("caption", None, caption))
     made.append(
@@ -42,13 +46,13 @@ def build(name: str, book: Book, page: PageState, alias: str | None) -> tuple[El
     made.append(body)
     for row in rows:
         body.append(element("tr", None, *(_cell(item, index, page) for index, item in enumerate(row))))
-    return made, [item[0] for row in rows for item in row if not isinstance(item, str)]
+    return made, readings
 
 
 def _cell(item: Cell, index: int, page: PageState) -> Element:
     if not isinstance(item, str):
         reading, style = item
-        shown = provenance.number(reading, page, style=style, digits=None, label=False, popover=True)
+        shown = provenance.number(reading, page, style=style, digits=None, label=None, popover=True)
         return element("td", None, shown)
     return element("td", None, item) if index else element("th", {"scope": "row"}, item)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.formatting import SPACE, UNITS, interval, number, span
+from hooks.formatting import SPACE, UNITS, interval, is_below_resolution, number, plus_minus, span
 
 EXAMPLES = [
     ((0.3502, "s", {"half": 0.012}), "350 ms"),
@@ -27,7 +27,12 @@ EXAMPLES = [
     ((3087428608, "bytes", {}), "3.09 GB"),
     ((0.563, "1", {"style": "percent", "half": 0.02}), "56 %"),
     ((13.46, "1", {"half": 0.8}), "13.5"),
-    ((3.0, "1", {"half": 40.0}), "3"),
+    ((3.0, "1", {"half": 4.0}), "under 7"),
+    ((-0.1e6, "bytes", {"half": 0.3e6}), "under 400 kB"),
+    ((0.00004, "s", {"half": 0.000131}), "under 180 µs"),
+    ((0.0, "s", {"half": 0.00199}), "under 2 ms"),
+    ((0.001, "1", {"half": 0.002, "style": "percent"}), "under 0.3 %"),
+    ((-0.005, "s", {"half": 0.002}), "−5 ms"),
     ((107681, "tokens", {"style": "exact"}), "107,681 tokens"),
     ((2.5e11, "flop/s", {"digits": 2}), "250 GFLOP/s"),
     ((-1.2e-5, "s", {"digits": 2}), "−12 µs"),
@@ -38,11 +43,20 @@ EXAMPLES = [
 @pytest.mark.parametrize(("given_", "expected"), EXAMPLES)
 def test_examples(given_: tuple[float, str, dict[str, object]], expected: str) -> None:
     value, unit, options = given_
-    assert number(value, unit, **options) == expected.replace(" ", SPACE, 1)  # type: ignore[arg-type]
+    found = number(value, unit, **options)  # type: ignore[arg-type]
+    assert found.replace(SPACE, " ") == expected
+    assert SPACE in found or " " not in found.removeprefix("under ")
 
 
 def test_an_interval_has_one_unit_and_one_more_digit() -> None:
     assert interval(0.3383, 0.3617, "s", half=0.0117) == f"338 to 362{SPACE}ms"
+
+
+def test_an_interval_beside_its_number_is_not_a_range() -> None:
+    assert plus_minus(0.355, 0.0171, "s").replace(SPACE, " ") == "355 ± 18 ms"
+    assert plus_minus(0.355, 0.031, "s").replace(SPACE, " ") == "360 ± 40 ms"
+    assert plus_minus(0.43, 0.012, "1", style="percent").replace(SPACE, " ") == "43.0 ± 1.2 %"
+    assert plus_minus(0.1, 0.2, "s").replace(SPACE, " ") == "under 300 ms"
 
 
 def test_a_range_is_one_number_where_both_ends_print_alike() -> None:
@@ -66,8 +80,13 @@ def parsed(text: str, unit: str) -> float:
 )
 def test_the_text_parses_back_to_within_the_interval(value: float, share: float, unit: str) -> None:
     half = value * share
-    found = parsed(number(value, unit, half=half), unit)
-    assert abs(found - value) <= half * (1 + 1e-9)
+    text = number(value, unit, half=half)
+    found = parsed(text.removeprefix("under "), unit)
+    if is_below_resolution(value, half):
+        assert text.startswith("under ")
+        assert value + half <= found * (1 + 1e-9) and found <= 1.1 * (value + half)
+    else:
+        assert abs(found - value) <= half * (1 + 1e-9)
 
 
 @given(value=st.floats(-1e12, 1e12), unit=st.sampled_from(sorted(UNITS)), digits=st.integers(1, 9))

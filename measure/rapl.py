@@ -13,6 +13,7 @@ bounds, summed over packages. No accuracy of the counters themselves is publishe
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import re
 import threading
@@ -33,7 +34,7 @@ PACKAGE_NAME = re.compile(r"package-\d+(-die-\d+)?")
 COUNTER_STEP_JOULES = 2**-14
 """The unit of the counter on Intel's servers and desktops, 61 microjoules; AMD's is smaller."""
 MOST_WATTS = 2000.0
-"""No package takes more: a fall of the counter that would mean more is no wrap-around."""
+"""No package takes more: a leap of the counter that would mean more, or a fall that would, is an error of it."""
 LOOK_S = 10.0
 """The counters are read at least this often, so that no wrap-around is missed."""
 SUPPOSED_RATIO = 3.0
@@ -61,6 +62,8 @@ class Package:
 
     def __init__(self, zone: Path, name: str, clock: Clock) -> None:
         self.name = name
+        self.leaps = 0
+        """How often the counter moved as no power moves it: backwards, or too far."""
         self._file = zone / "energy_uj"
         self._clock = clock
         self._lock = threading.Lock()
@@ -74,12 +77,16 @@ class Package:
         """Energy since some time in the past, joules. Raises DriverError when it cannot be read or fell."""
         with self._lock:
             joules, now_s = self._read(), self._clock.now()
-            fell, before_joules, passed_s = joules < self._raw_joules, self._raw_joules, now_s - self._read_s
+            gained, passed_s = joules - self._raw_joules, now_s - self._read_s
             self._raw_joules, self._read_s = joules, now_s
-            if fell:
-                if joules + self.range_joules - before_joules > MOST_WATTS * max(passed_s, 0.01):
-                    raise DriverError(f"the energy counter of {self.name} went backwards")
-                self._wrapped_joules += self.range_joules
+            fell = gained < 0
+            if gained + fell * self.range_joules > MOST_WATTS * max(passed_s, 0.01):
+                self.leaps += 1
+                raise DriverError(
+                    f"the energy counter of {self.name} "
+                    + ("went backwards" if fell else f"leapt by {gained:.3g} J")
+                )
+            self._wrapped_joules += fell * self.range_joules
             return self._wrapped_joules + joules
 
     def _read(self) -> float:
@@ -114,6 +121,7 @@ class _Window:
 
     openings: Sequence[Change]
     begun_s: float
+    leaps: int
     stop_looking: Callable[[], None]
 
 
@@ -172,19 +180,22 @@ class RaplMeter:
         self._refusal = Energy.refused("unavailable", "no window was open")
 
     def _opened(self) -> _Window:
+        self._look()  # what happened to the counters before is no matter of this window
         openings = [next_change(package, self._clock) for package in self._packages]
-        return _Window(openings, self._clock.now(), self._clock.every(self._look_period_s(), self._look))
+        stop_looking = self._clock.every(self._look_period_s(), self._look)
+        return _Window(openings, self._clock.now(), self._leaps(), stop_looking)
+
+    def _leaps(self) -> int:
+        return sum(package.leaps for package in self._packages)
 
     def _look_period_s(self) -> float:
-        """Often enough that no counter can go half around unseen."""
+        """Often enough that no counter can go half around in between."""
         return min(LOOK_S, *(package.range_joules / MOST_WATTS / 2 for package in self._packages))
 
     def _look(self) -> None:
-        try:
-            for package in self._packages:
+        for package in self._packages:
+            with contextlib.suppress(DriverError):  # a window that is open meets it at its end, too
                 package.energy_joules()
-        except DriverError:
-            pass  # the reading at the end meets it, too
 
     def _closed(self, window: _Window, closed_s: float) -> Energy:
         befores = [(package.energy_joules(), self._clock.now()) for package in self._packages]
@@ -194,6 +205,8 @@ class RaplMeter:
         ):
             change = next_change(package, self._clock, before_joules, closed_s)
             parts.append(package_energy(opening, window.begun_s, closed_s, read_s, before_joules, change))
+        if self._leaps() > window.leaps:  # met by the looking in between
+            raise DriverError("an energy counter went backwards, or leapt, in the middle of the window")
         energy = summed(parts)
         if energy.value <= 0 or energy.error > WIDEST_ERROR_SHARE * energy.value:
             return Energy.refused(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +23,8 @@ from hooks.records import Record
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
 """Records of these versions are read: all that a later one added is optional."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 CHECK = "run `python -m measure check`, which checks all of site_data/"
 RESTORE = "restore the file: `git checkout -- {path}`"
@@ -86,7 +89,7 @@ def parse(text: str, place: Place) -> Any:
     """A JSON text.
 
     Raises:
-        PublishError: It is not JSON, has a number that is not finite, or a field twice.
+        PublishError: It is not JSON, has a number that is not finite, a field twice, or half a character.
     """
 
     def refuse_constant(name: str) -> NoReturn:
@@ -117,7 +120,18 @@ def parse(text: str, place: Place) -> Any:
         return number if math.isfinite(number) else refuse_constant(digits)
 
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=finite, object_pairs_hook=once)
+        found = json.loads(text, parse_constant=refuse_constant, parse_float=finite, object_pairs_hook=once)
+        if _SURROGATE.search(text):  # a pair of them is a character; one alone can be written nowhere
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError as error:
+        raise PublishError(
+            "half a character",
+            place=place,
+            expected="whole characters; JSON writes one beyond U+FFFF as a pair such as \\ud83e\\udd94",
+            found=ascii(error.object[error.start]),
+            mend=RESTORE.format(path=place.file),
+        ) from error
     except json.JSONDecodeError as error:
         line = place.line or error.lineno
         raise PublishError(

@@ -7,13 +7,11 @@ contract.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import posixpath
 from collections.abc import Callable, Mapping
 
-from hooks import explorer, svg
+from hooks import explorer, sheets, svg
 from hooks.charts import Chart
 from hooks.markup import escaped
 
@@ -34,12 +32,8 @@ def explorer_path(chart: Chart) -> str:
 
 def csv_text(chart: Chart) -> str:
     """The chart's rows in base units; the columns' names carry the units."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([column.key for column in chart.columns])
-    for row in chart.rows:
-        writer.writerow([_inert(row[column.key]) for column in chart.columns])
-    return out.getvalue()
+    keys = [column.key for column in chart.columns]
+    return sheets.text(keys, ([row[key] for key in keys] for row in chart.rows))
 
 
 def specifications(chart: Chart) -> dict[str, str]:
@@ -122,10 +116,3 @@ def _table(chart: Chart) -> str:
         "<tr>" + "".join(f"<td>{escaped(text)}</td>" for text in row) + "</tr>" for row in chart.shown
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _inert(value: object) -> object:
-    """A cell that a spreadsheet takes as text, whatever the data hold."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return "" if value is None else value

@@ -12,6 +12,10 @@ from hooks.errors import PublishError
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
+_CHANGED = re.compile("[\r\x02\x03]")
+"""A browser turns a carriage return into a line feed, and Python-Markdown keeps STX and ETX for itself, unless they
+are written as references."""
+
 _BRACES = re.compile(r"\{\{|\}\}")
 """Double braces in data; printed as they are they would look like a placeholder that nobody resolved."""
 
@@ -28,7 +32,13 @@ def inert(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Text for HTML that we print ourselves, in elements and attributes."""
-    return _BRACES.sub(lambda match: f"&#{ord(match[0][0])};" * 2, html.escape(text))
+    return exact(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def exact(text: str) -> str:
+    """The same, with control characters in it, too; what reads the HTML gets back every character."""
+    text = _BRACES.sub(lambda match: f"&#{ord(match[0][0])};" * 2, html.escape(text))
+    return _CHANGED.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 def element(tag: str, attributes: dict[str, str | None] | None = None, *content: str | Element) -> Element:

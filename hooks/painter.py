@@ -10,6 +10,7 @@ made in this process.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -160,10 +161,22 @@ def paint(spec: str) -> str:
 
     try:
         # In two steps, since the first result is wanted, too; together they take as long as one.
-        vega = vl_convert.vegalite_to_vega(json.loads(spec), vl_version=VEGA_LITE)
+        vega = vl_convert.vegalite_to_vega(_drawable(json.loads(spec)), vl_version=VEGA_LITE)
         return json.dumps({"svg": vl_convert.vega_to_svg(vega), "vega": vega})
     except ValueError as error:
         return f"!{error}"
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _drawable(spec: Any) -> Any:
+    """The specification without characters that XML forbids: each of them would end this process, not raise."""
+    if isinstance(spec, str):
+        return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", spec)
+    if isinstance(spec, dict):
+        return {key: _drawable(value) for key, value in spec.items()}
+    return [_drawable(item) for item in spec] if isinstance(spec, list) else spec
 
 
 def bundle(snippet: str) -> str:

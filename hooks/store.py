@@ -97,7 +97,23 @@ def _records(
                 found=record["name"],
                 mend=f'write "name": "{expected}", or rename the file',
             )
+        if part == "cited":
+            _refuse_twice(record, path)
         yield expected, record
+
+
+def _refuse_twice(source: Record, path: Path) -> None:
+    """One name, one value: of two under one name a page could show either."""
+    names = [value["name"] for value in source["values"]]
+    for name in names:
+        if names.count(name) > 1:
+            raise PublishError(
+                f"two values are named `{name}`",
+                place=Place(str(path)),
+                expected="each name once",
+                found="; ".join(str(value["value"]) for value in source["values"] if value["name"] == name),
+                mend="give one of them another name",
+            )
 
 
 @lru_cache(maxsize=8)

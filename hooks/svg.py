@@ -17,6 +17,7 @@ from html import escape, unescape
 from typing import Any
 
 from hooks import painter
+from hooks.markup import escaped
 
 SERIES = (
     "var(--chart-1, #0072b2)",
@@ -143,7 +144,7 @@ def _tidy(svg: str, name: str, label: str) -> str:
     svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{name}-{match[1]}"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{name}-{match[1]})", svg)
     head = f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'
-    title = f'<title id="{name}-title">{escape(label)}</title>'
+    title = f'<title id="{name}-title">{escaped(label)}</title>'
     svg = svg.replace("<svg", head, 1)
     end = svg.index(">") + 1
     return re.sub(r"\s*\n\s*", " ", svg[:end] + title + svg[end:])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +19,7 @@ from tokenizers import Tokenizer
 from wcwidth import iter_graphemes
 
 from hooks.errors import Place, PublishError, nearest
-from hooks.markup import escaped
+from hooks.markup import exact
 from hooks.store import Store
 
 DEFAULT = "qwen2.5"
@@ -63,15 +62,9 @@ def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:
     """
     reach = ' tabindex="0"' if focus else ""
     return "".join(
-        f'<span class="token" data-token-id="{" ".join(map(str, piece.ids))}"{reach}>{_escape(piece.text)}</span>'
+        f'<span class="token" data-token-id="{" ".join(map(str, piece.ids))}"{reach}>{exact(piece.text)}</span>'
         for piece in pieces
     )
-
-
-def _escape(text: str) -> str:
-    # A browser turns a carriage return into a line feed, and Python-Markdown keeps STX and ETX for itself,
-    # unless they are written as references.
-    return re.sub("[\r\x02\x03]", lambda match: f"&#{ord(match[0])};", escaped(text))
 
 
 def load(store: Store, name: str = DEFAULT) -> Tokenizer:

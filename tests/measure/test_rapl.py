@@ -277,19 +277,19 @@ def test_the_cpu_has_this_meter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_in_real_time(tmp_path: Path) -> None:
     """True clock, true thread, files that change under the reader."""
-    tree = FakePowercap(tmp_path / "powercap", swinging(80, 160, 0.05), tick_s=0.004)
+    tree = FakePowercap(
+        tmp_path / "powercap", swinging(80, 160, 0.05), zones={"intel-rapl:0": "package-0"}, tick_s=0.01
+    )
     with RealTime(tree):
         opened = rapl.open_rapl(tree.root)
         assert opened.describe()["kind"] == "rapl", opened.describe()
-        for _ in range(3):
+        for _ in range(2):
             opened.begin()
             begun_s = time.perf_counter()
-            time.sleep(0.5)
+            time.sleep(1)
             closed_s = time.perf_counter()
             energy = opened.end()
-            true_joules = PACKAGES * (tree.joules(closed_s) - tree.joules(begun_s))
+            true_joules = tree.joules(closed_s) - tree.joules(begun_s)
             assert energy.joules is not None and energy.error_joules is not None, energy.refusal
             # the files lag behind their own clock by what a busy machine takes to write them
-            assert math.isclose(
-                energy.joules, true_joules, abs_tol=energy.error_joules + PACKAGES * 160 * 0.02
-            )
+            assert math.isclose(energy.joules, true_joules, abs_tol=energy.error_joules + 160 * 0.05)

@@ -129,7 +129,7 @@ class Book:
         """
         expression = expressions.parse(source)
         readings: dict[str, Reading] = {}
-        values: dict[str, float] = {}
+        values: dict[str, float | tuple[float, ...]] = {}
         refusal = None
         for name in expression.ids:
             base, end = _split_end(name)
@@ -137,6 +137,8 @@ class Book:
             readings[base] = reading
             if reading.refusal:
                 refusal = refusal or reading.refusal
+            elif reading.parts and end is None and name not in expression.scalars:
+                values[name] = tuple(end_of(part, None) for part in reading.parts)
             else:
                 values[name] = end_of(reading, end)
         result = None if refusal else expression.evaluate(values)
@@ -211,7 +213,10 @@ class Book:
         assert definition.measured is not None
         if definition.measured.over is None:
             return measured.read(*arguments)
-        return derived.span(definition, measured.series(*arguments), alias)
+        parts = measured.series(*arguments)
+        if isinstance(parts, Refusal):
+            return replace(described(definition, "measured", self.alias(alias)), refusal=parts)
+        return derived.span(definition, parts, alias)
 
     def _cited(self, definition: Definition) -> Reading:
         cited = facts.read(self.store, f"cite.{definition.cited}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hooks import execution, explorer
+from hooks import claims, execution, explorer
 from hooks.cache import Cache
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
@@ -211,10 +211,9 @@ def _number(use: NumberUse) -> dict[str, Any]:
 
 
 def _texts(published: Mapping[str, Any]) -> dict[str, str]:
-    """Texts by id, of the run that pages take without saying which."""
+    """Texts by id, and by id and alias where a page asks for another run."""
     return {
-        number["id"]: number["text"]
+        claims.key(number["id"], number["alias"]): number["text"]
         for page in published.get("pages", {}).values()
         for number in page["quantities"]
-        if number["alias"] is None
     }

@@ -18,7 +18,7 @@ _END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9À-Þ]|\Z
 """The end of a sentence: a stop and a space, before a capital, a digit or an element."""
 
 Published = Mapping[str, str]
-"""Texts of the numbers as last published, by id."""
+"""Texts of the numbers as last published, by `key`."""
 
 
 def check(expression: str, sentence: str, book: Book, alias: str | None) -> tuple[ClaimUse, Verdict]:
@@ -41,11 +41,16 @@ def check(expression: str, sentence: str, book: Book, alias: str | None) -> tupl
     return ClaimUse(expression, sentence, held, values, reason), verdict
 
 
-def contradiction(use: ClaimUse, verdict: Verdict, published: Published) -> PublishError:
+def key(id_: str, alias: str | None) -> str:
+    """The key of a number in what was last published."""
+    return f"{id_} run={alias}" if alias else id_
+
+
+def contradiction(use: ClaimUse, verdict: Verdict, published: Published, alias: str | None) -> PublishError:
     """The error for a claim that today's data contradict: both values of every number in it."""
     values = []
     for reading in verdict.readings.values():
-        old = published.get(reading.id)
+        old = published.get(key(reading.id, alias))
         more = f"; last published: {old}" if old is not None and old != reading.text() else ""
         values.append(_value(reading) + more)
     return PublishError(
@@ -60,7 +65,10 @@ def contradiction(use: ClaimUse, verdict: Verdict, published: Published) -> Publ
 
 def _value(reading: Reading) -> str:
     interval = reading.interval_text()
-    return f"{reading.id} = {reading.text()}" + (f" ({interval})" if interval else "")
+    text = f"{reading.id} = {reading.text()}" + (f" ({interval})" if interval else "")
+    if reading.parts and not reading.refusal:
+        text += f": {', '.join(part.text() for part in reading.parts)}"
+    return text
 
 
 def mark(use: ClaimUse, page: PageState, sentence: Element) -> Element:

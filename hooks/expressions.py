@@ -2,7 +2,8 @@
 
 An id is words joined by dots, where a word may hold digits, underscores and inner dashes:
 `model.qwen2.5-1.5b.parameters`. A minus sign therefore needs a space before it.
-The library simpleeval evaluates; it is given no attributes, no strings, no powers and three functions.
+A number may be a share: `10%`. The library simpleeval evaluates; it is given no attributes, no strings, no
+powers, and the functions that are listed here and in `hooks.predicates`.
 Limits on length, nesting and size keep any text from hanging a build.
 """
 
@@ -19,6 +20,7 @@ from functools import cache
 import simpleeval
 
 from hooks.errors import PublishError
+from hooks.predicates import OVER_SERIES, PREDICATES, PredicateError, Value
 
 LONGEST = 400
 """Characters in an expression. Longer ones belong into a quantity of their own."""
@@ -58,20 +60,35 @@ _OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "abs": abs}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    **{name: function for name, (function, _, _) in PREDICATES.items()},
+}
+_SHARE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*%")
 _NODES = (ast.Expr, ast.Name, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.Call, ast.Constant)
-_GRAMMAR = "ids, numbers, + - * / ( ), < <= > >= == !=, and, or, not, min(…), max(…), abs(…)"
+_GRAMMAR = ", ".join(
+    [
+        "ids, numbers, 10%, + - * / ( ), < <= > >= == !=, and, or, not, min(…), max(…), abs(…)",
+        *(usage for _, usage, _ in PREDICATES.values()),
+    ]
+)
 
 _MEND = "write it with these; docs/reference/authoring.md has examples"
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression: its source, the ids that it names, and its tree over stand-in names."""
+    """A parsed expression: its source, the ids that it names, and its tree over stand-in names.
+
+    `scalars` are the ids that stand where only a single number can, not a series.
+    """
 
     source: str
     ids: tuple[str, ...]
     tree: ast.AST
+    scalars: frozenset[str] = frozenset()
 
     @property
     def is_id(self) -> bool:
@@ -83,8 +100,8 @@ class Expression:
         """Whether it yields true or false by itself, without a bare number in its place."""
         return _is_condition(self.tree.value if isinstance(self.tree, ast.Expr) else self.tree)
 
-    def evaluate(self, values: Mapping[str, float]) -> float | bool:
-        """The result with `values[id]` in place of each id.
+    def evaluate(self, values: Mapping[str, Value]) -> float | bool:
+        """The result with `values[id]` in place of each id; a series only for ids that are not in `scalars`.
 
         Raises:
             PublishError: A division by zero, or another operation that has no finite result.
@@ -94,6 +111,13 @@ class Expression:
         evaluator.nodes = {node: evaluator.nodes[node] for node in _NODES}
         try:
             result = evaluator.eval(self.source, previously_parsed=self.tree)
+        except PredicateError as error:
+            raise PublishError(
+                f"`{self.source}` says nothing that could be checked",
+                expected=", ".join(usage for _, usage, _ in PREDICATES.values()),
+                found=str(error),
+                mend=_MEND,
+            ) from error
         except (simpleeval.InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
             raise PublishError(
                 f"`{self.source}` cannot be computed",
@@ -133,7 +157,7 @@ def parse(source: str) -> Expression:
             ids.append(match[0])
         return f"{letter}{ids.index(match[0])}"
 
-    plain = ID.sub(stand_in, source)
+    plain = _SHARE.sub(r"(\1 / 100)", ID.sub(stand_in, source))
     try:
         body = ast.parse(plain, mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
@@ -150,7 +174,20 @@ def parse(source: str) -> Expression:
             expected=f"at most {DEEPEST} operations inside one another",
             mend="give its parts ids of their own in docs/quantities.toml",
         )
-    return Expression(source, tuple(ids), ast.Expr(body))
+    single = _names_of_numbers(body)
+    scalars = frozenset(name for index, name in enumerate(ids) if f"{letter}{index}" in single)
+    return Expression(source, tuple(ids), ast.Expr(body), scalars)
+
+
+def _names_of_numbers(body: ast.AST) -> set[str]:
+    """Names that stand anywhere but directly in a predicate that takes a series."""
+    series = {
+        id(argument)
+        for node in ast.walk(body)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in OVER_SERIES
+        for argument in (node.args[:1] if node.func.id == "within" else node.args)
+    }
+    return {node.id for node in ast.walk(body) if isinstance(node, ast.Name) and id(node) not in series}
 
 
 def _stand_in(source: str) -> str:
@@ -190,6 +227,15 @@ def _check(body: ast.AST, source: str, names: set[str]) -> None:
                 found=source,
                 mend=_MEND,
             )
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PREDICATES:
+            _, usage, count = PREDICATES[node.func.id]
+            if count is not None and len(node.args) != count:
+                raise PublishError(
+                    f"`{node.func.id}` takes {count} arguments",
+                    expected=usage,
+                    found=f"{len(node.args)} in `{source}`",
+                    mend=_MEND,
+                )
         number = not isinstance(node, ast.Constant) or _is_number(node.value)
         if not (isinstance(node, known) and number):
             raise PublishError(
@@ -209,4 +255,6 @@ def _is_condition(node: ast.AST) -> bool:
         return all(_is_condition(value) for value in node.values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _is_condition(node.operand)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in PREDICATES
     return isinstance(node, ast.Compare)

@@ -16,6 +16,8 @@ TIMED = ("prefill", "decode")
 ABOVE_CEILING = "unresolved"
 """Kind of the refusal of a share above 1: the reading and its ceiling contradict each other."""
 
+_UNRECORDED = Refusal("unavailable", "the work of these samples was not recorded")
+
 
 @dataclass(frozen=True)
 class Idle:
@@ -125,9 +127,7 @@ def _peak_bytes(sample: Sample, idle: Idle) -> Outcome:
 def _rate(work: str) -> Callable[[Sample, Idle], Outcome]:
     def read(sample: Sample, idle: Idle) -> Outcome:
         done: float | None = getattr(sample, work)
-        refusal = sample.refusal
-        if refusal is None and done is None:
-            refusal = Refusal("unavailable", "the work of these samples was not recorded")
+        refusal = sample.refusal or (_UNRECORDED if done is None else None)
         return _ratio(done, sample.duration_s, refusal)
 
     return read
@@ -152,6 +152,15 @@ def _share(work: str, ceiling: str) -> Callable[[Sample, Idle], Outcome]:
     return read
 
 
+def _per_token(work: str) -> Callable[[Sample, Idle], Outcome]:
+    def read(sample: Sample, idle: Idle) -> Outcome:
+        done: float | None = getattr(sample, work)
+        refusal = sample.refusal or (_UNRECORDED if done is None else None)
+        return _ratio(done, sample.tokens, refusal)
+
+    return read
+
+
 FIELDS = {
     "duration_s": Field("s", _duration, (*TIMED, "ceilings", "idle")),
     "seconds_per_token": Field("s", _seconds_per_token, TIMED),
@@ -167,6 +176,8 @@ FIELDS = {
     "share_of_flop_ceiling": Field(
         "1", _share("work_flop", "ceiling_flop_per_s"), TIMED, ceiling="ceiling_flop_per_s"
     ),
+    "work_bytes_per_token": Field("bytes", _per_token("work_bytes"), TIMED),
+    "work_flop_per_token": Field("flop", _per_token("work_flop"), TIMED),
     "kv_cache_bytes": Field("bytes", _kv_cache_bytes, ("kv_cache",)),
     "kv_bytes_per_token": Field("bytes", _kv_bytes_per_token, ("kv_cache",)),
     "peak_bytes": Field("bytes", _peak_bytes, (*TIMED, "kv_cache", "ceilings", "idle")),

@@ -50,6 +50,7 @@ UNITS = {
     "tokens": Unit("tokens", "tokens"),
     "tokens/s": Unit("tokens/s", "tokens/s"),
     "bytes/s": Unit("B/s", "bytes/s", _LARGE),
+    "flop": Unit("FLOP", "FLOP", _LARGE),
     "flop/s": Unit("FLOP/s", "FLOP/s", _LARGE),
 }
 """Every unit that a quantity may have. A time, a count of bytes and so on stay in the base unit until here."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -22,7 +22,6 @@ from hooks.build import Build
 from hooks.cache import Cache, digest, versions
 from hooks.errors import PublishError
 
-log = get_plugin_logger("spliced")
 _build: Build | None = None
 
 
@@ -151,7 +150,7 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     build.remember(good=True)
     build.close()
     for line in build.unchecked:
-        log.info(line)
+        print(line, file=sys.stderr)  # a quiet build says it, too
 
 
 def on_build_error(error: Exception, **_: Any) -> None:

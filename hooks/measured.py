@@ -20,12 +20,12 @@ from hooks.fields import FIELDS, Idle
 from hooks.readings import Reading, Source, cell_words, described, with_interval
 from hooks.records import CELL_KEYS, Cell, Refusal, Run, Sample, keys_of
 
-_MODES_OF = {"graph": "gpu", "packed": "cpu"}
+_MODES_OF = {"graph": "gpu", "compiled": "cpu"}
 """Modes that one kind of machine has, by that kind."""
 
 _ELSEWHERE = {
     "graph": "CUDA graphs need a GPU, and this run is of a CPU",
-    "packed": "weights are packed on CPUs only, and this run is of a GPU",
+    "compiled": "decode steps are compiled on CPUs only, and this run is of a GPU",
 }
 _SINCE_VERSION_2 = {"ceilings": "ceilings", "idle": "idle power"}
 
@@ -46,15 +46,16 @@ def read(definition: Definition, alias: Alias, run: Run, idle: Idle) -> Reading:
         raise _several(definition, cells)
     made = described(definition, "measured", alias)
     if not cells:
-        refusal = absent(run, where)
-        if refusal is None:
-            raise _missing(definition, run, where)
-        return replace(made, refusal=refusal, sources=(Source(run, where, 0, 0, 0),))
+        return replace(made, refusal=_absent(definition, run, where), sources=(Source(run, where, 0, 0, 0),))
     return _of_cell(replace(made, sources=()), wanted, run, cells[0], idle, definition)
 
 
-def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[Reading]:
-    """One reading for each planned cell that `definition` allows, in the order of `over`."""
+def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[Reading] | Refusal:
+    """One reading for each planned cell that `definition` allows, in the order of `over`; or why there is none.
+
+    Raises:
+        PublishError: As `read` does.
+    """
     assert definition.measured is not None and definition.measured.over is not None
     wanted, over = definition.measured, definition.measured.over
     where = {**wanted.where}
@@ -72,7 +73,7 @@ def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[R
             measured=Measured(wanted.field, keys_of(cell)),
         )
         found[size] = read(one, alias, run, idle)
-    return [found[size] for size in sorted(found)]
+    return [found[size] for size in sorted(found)] or _absent(definition, run, where)
 
 
 _WORDS_OF = {
@@ -88,19 +89,27 @@ def planned(run: Run, where: Mapping[str, Any]) -> list[Cell]:
     return [cell for cell in dict.fromkeys(cells) if _matches(cell, where)]
 
 
-def absent(run: Run, where: Mapping[str, Any]) -> Refusal | None:
+def _absent(definition: Definition, run: Run, where: Mapping[str, Any]) -> Refusal:
+    assert definition.measured is not None
+    refusal = absent(run, where, definition.measured.field)
+    if refusal is None:
+        raise _missing(definition, run, where)
+    return refusal
+
+
+def absent(run: Run, where: Mapping[str, Any], field: str) -> Refusal | None:
     """Why the run has no samples of a cell; None where nothing says so."""
     left_out = [item for item in run.record["plan"]["left_out"] if _matches(_cell(item["cell"]), where)]
     if left_out:
         return Refusal("unavailable", f"left out of this run: {left_out[0]['reason']}")
     if run.program:
         return Refusal("unavailable", f"{run.program}, which this run was imported from, did not measure it")
+    meter = run.record["meter"]["refusal"]
+    if meter and FIELDS[field].energy:
+        return Refusal(meter["kind"], meter["reason"])
     mode, experiment = where.get("mode"), where.get("experiment")
     if mode in _MODES_OF and _MODES_OF[mode] != run.device:
         return Refusal("unavailable", _ELSEWHERE[mode])
-    meter = run.record["meter"]["refusal"]
-    if experiment == "idle" and meter:
-        return Refusal(meter["kind"], meter["reason"])
     if run.record["schema_version"] == 1 and (experiment in _SINCE_VERSION_2 or mode in _MODES_OF):
         what = _SINCE_VERSION_2.get(str(experiment), f"the mode {mode}")
         return Refusal("unavailable", f"this run is older than the measuring of {what}")

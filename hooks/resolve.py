@@ -231,7 +231,7 @@ class Resolver:
             NumberUse(item, item.text(), alias, labelled=True) for item in verdict.readings.values()
         )
         if use.held is False:
-            raise claims.contradiction(use, verdict, {} if alias else self.site.published)
+            raise claims.contradiction(use, verdict, self.site.published, alias)
         claims.mark(use, self.page, sentence)
         self._texts[sentence] = seen
 

@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 PROMPTS = (64, 128, 500, 1000)
-DEPTHS = (64, 500, 1000)
+DEPTHS = (64, 128, 500, 1000)
 BATCHES = (8,)
 PROCESSES = 5
 REPETITIONS = 3
@@ -23,7 +23,7 @@ DECODE_STEPS = 4
 PARAMETERS = 1543714304
 READ_CEILING = 40e9
 GEMM_CEILING = 150e9
-PACKED_OVER_EAGER = 0.65
+COMPILED_OVER_EAGER = 0.65
 IDLE_WATTS = {"before_context": 20.0, "with_context": 30.0}
 BUSY_WATTS = 60.0
 GPU_SPEED = 50
@@ -54,7 +54,7 @@ def seconds_per_token(experiment: str, tokens: int, process: int) -> float:
     return base * spread
 
 
-def cells(fast: str = "packed", dtype: str = "float32") -> list[Record]:
+def cells(fast: str = "compiled", dtype: str = "float32") -> list[Record]:
     """The cells of the fixture plan, without repetitions and steps; `fast` is the faster mode of decode."""
 
     def cell(experiment: str, mode: str = "eager", batch: int = 1, **tokens: int) -> Record:
@@ -106,7 +106,7 @@ def sample(
     if experiment in ("prefill", "decode"):
         per_step = time(experiment, length, process) * (tokens // batch) / steps
         per_step *= 1 + 0.05 * (batch - 1)
-        duration = steps * per_step * (PACKED_OVER_EAGER if cell["mode"] in ("packed", "graph") else 1)
+        duration = steps * per_step * (COMPILED_OVER_EAGER if cell["mode"] in ("compiled", "graph") else 1)
         work_bytes, work_flop = steps * 4.0 * PARAMETERS, 2.0 * PARAMETERS * tokens
     elif experiment == "ceilings":
         duration = 0.5 * (1 + 0.01 * (process - 2))

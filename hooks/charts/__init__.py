@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hooks.book import Book
-from hooks.charts import memory, per_token
+from hooks.charts import memory, modes, per_token, roofline, samples
 from hooks.charts.chart import Asked, Chart, Column, Kind
 from hooks.errors import PublishError, nearest
 
@@ -20,6 +20,9 @@ CHARTS: dict[str, Kind] = {
     "time-per-token": Kind(per_token.time_per_token),
     "energy-per-token": Kind(per_token.energy_per_token),
     "decode-by-depth": Kind(per_token.decode_by_depth),
+    "decode-modes": Kind(modes.decode_modes),
+    "roofline": Kind(roofline.roofline, ("datasheet",)),
+    "samples": Kind(samples.samples, ("of",)),
     "kv-cache-against-weights": Kind(memory.kv_cache_against_weights),
 }
 """Every chart that a page can place."""

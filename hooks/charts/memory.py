@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from hooks import formatting
 from hooks.book import Book
 from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
 from hooks.drawings.marks import Line, Mark
-from hooks.drawings.shares import shares
 
 
 def kv_cache_against_weights(asked: Asked) -> Chart:
@@ -80,8 +82,14 @@ def kv_cache_against_weights(asked: Asked) -> Chart:
         rows=tuple(rows),
         shown=tuple(shown),
         readings=readings,
-        draw=lambda narrow: shares(lines, narrow),
+        draw=lambda narrow: _draw(lines, narrow),
     )
+
+
+def _draw(lines: Sequence[tuple[Line, int]], narrow: bool) -> Any:
+    from hooks.drawings.shares import shares  # Altair, which only drawing needs
+
+    return shares(lines, narrow)
 
 
 def _fact(book: Book, model: str, fact: str) -> float:

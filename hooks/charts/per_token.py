@@ -3,67 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hooks import formatting
 from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
-from hooks.drawings.lines import over_tokens
-from hooks.drawings.marks import Line, Mark
-from hooks.readings import Reading
-from hooks.records import Run
-
-PREFILL, EAGER, OTHER, IMPORTED = 0, 1, 2, 3
-"""Colours of the series, the same in every chart."""
-
-MAIN = 500
-"""Tokens at which two series are compared, where both have them."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line: its name, its colour, and a reading for each count of tokens."""
-
-    name: str
-    color: int
-    points: tuple[tuple[int, Reading], ...]
-
-    @property
-    def good(self) -> dict[int, Reading]:
-        """The readings that have a value."""
-        return {tokens: reading for tokens, reading in self.points if reading.value is not None}
-
-
-def prefill(asked: Asked, field: str) -> Series:
-    """What a prefilled token takes, by length of the prompt."""
-    mode = modes(asked.run, "prefill")[0]
-    points = asked.book.series(asked.alias, "prefill", field, "prompt_tokens", mode)
-    return Series("prefill", PREFILL, tuple(points))
-
-
-def decode(asked: Asked, field: str) -> list[Series]:
-    """What a decoded token takes, by tokens in the cache: one series for each mode of the run."""
-    found = modes(asked.run, "decode")
-    colors = {"eager": EAGER, "imported": IMPORTED}
-    return [
-        Series(
-            "decode" if len(found) == 1 else f"decode, {mode}",
-            colors.get(mode, OTHER),
-            tuple(asked.book.series(asked.alias, "decode", field, "context_tokens", mode)),
-        )
-        for mode in found
-    ]
-
-
-def modes(run: Run, experiment: str) -> list[str]:
-    """The modes in which a run measured an experiment at batch 1; plain ones first."""
-    found = [
-        str(cell["mode"])
-        for cell in run.record["plan"]["cells"]
-        if cell["experiment"] == experiment and cell["batch"] == 1
-    ]
-    return sorted(dict.fromkeys(found), key=lambda mode: mode not in ("eager", "imported")) or ["eager"]
+from hooks.charts.series import Series, axis_title, decode, main_of, prefill, scale
 
 
 def time_per_token(asked: Asked) -> Chart:
@@ -93,7 +38,11 @@ def energy_per_token(asked: Asked) -> Chart:
         column=Column("value_joules", "Energy per token"),
         log=True,
         note="Gross energy, idle draw included. "
-        + (f"All may be off together by {formatting.number(gain, '1', style='percent')}. " if gain else ""),
+        + (
+            f"All may be off together by {formatting.number(gain, '1', digits=1, style='percent')}. "
+            if gain
+            else ""
+        ),
     )
 
 
@@ -182,38 +131,17 @@ def _chart(
 
 
 def _draw(series: Sequence[Series], narrow: bool, log: bool) -> Any:
+    from hooks.drawings.lines import over_tokens  # Altair, which only drawing needs
+
     drawn = [line for line in series if line.good]
-    readings = [reading for line in drawn for reading in line.good.values()]
-    values = [end for reading in readings for end in (reading.value, reading.high) if end is not None]
-    scale, symbol = formatting.scale(max(values), readings[0].unit)
-    kinds = {line.name.partition(",")[0] for line in drawn}
-    title = {
-        frozenset({"prefill"}): "Tokens in the prompt",
-        frozenset({"decode"}): "Tokens in the cache",
-    }.get(frozenset(kinds), "Tokens in the prompt or in the cache")
+    divide, symbol = scale([reading for line in drawn for reading in line.good.values()])
     return over_tokens(
-        [line_of(line, scale) for line in drawn],
+        [line.line(divide) for line in drawn],
         narrow,
-        x_title=title,
+        x_title=axis_title(drawn),
         y_title=f"{symbol} per token",
         log=log,
     )
-
-
-def line_of(series: Series, scale: float) -> Line:
-    """The series as it is drawn, its values divided by `scale`."""
-    marks = tuple(
-        Mark(
-            x=tokens,
-            y=reading.value / scale,
-            low=None if reading.low is None else reading.low / scale,
-            high=None if reading.high is None else reading.high / scale,
-            about=words.about(f"{series.name.capitalize()}, {tokens:,} tokens", reading),
-        )
-        for tokens, reading in sorted(series.good.items())
-        if reading.value is not None
-    )
-    return Line(series.name.capitalize(), series.color, marks)
 
 
 def _compare(series: Sequence[Series], as_much: str) -> str:
@@ -222,7 +150,7 @@ def _compare(series: Sequence[Series], as_much: str) -> str:
     shared = [tokens for tokens in first.good if tokens in second.good]
     if not shared:
         return _nothing(series)
-    tokens = MAIN if MAIN in shared else max(shared)
+    tokens = main_of(shared)
     under, over = first.good[tokens], second.good[tokens]
     found = words.ratio(over, under)
     return (

@@ -49,7 +49,7 @@ def not_counted(readings: Iterable[Reading]) -> str:
     count = sum(source.refused for reading in readings if not reading.refusal for source in reading.sources)
     if not count:
         return ""
-    return f"{count:,} refused {'sample does' if count == 1 else 'samples do'} not count. "
+    return f"Not counted: {count:,} refused {plural('sample', count)}. "
 
 
 def bars(readings: Iterable[Reading]) -> str:
@@ -82,19 +82,27 @@ def listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def end(reading: Reading, value: float | None) -> str:
+def plural(word: str, count: int) -> str:
+    """A word beside a count: `1 warm-up`, `2 warm-ups`, `3 processes`, `3 refused`."""
+    if count == 1 or word.endswith("ed"):
+        return word
+    return f"{word}es" if word.endswith("s") else f"{word}s"
+
+
+def end(reading: Reading, value: float | None, style: str = "si") -> str:
     """An end of a number's interval, rounded like the number."""
     if value is None:
         return "none"
-    return formatting.number(value, reading.unit, half=reading.half or None)
+    return formatting.number(value, reading.unit, half=reading.half or None, style=style)
 
 
-def about(name: str, reading: Reading) -> str:
+def about(name: str, reading: Reading, style: str | None = None) -> str:
     """One point in a line of text, for those who point at it."""
-    interval = reading.interval_text()
+    interval = reading.interval_text(style)
     interval = f" ({interval})" if interval else ""
-    processes = f"{reading.processes} {'process' if reading.processes == 1 else 'processes'}"
-    return f"{name}: {reading.text()}{interval}, {processes}, {reading.samples} samples"
+    processes = f"{reading.processes} {plural('process', reading.processes)}"
+    samples = f"{reading.samples} {plural('sample', reading.samples)}"
+    return f"{name}: {reading.text(style)}{interval}, {processes}, {samples}"
 
 
 def counts() -> tuple[Column, ...]:

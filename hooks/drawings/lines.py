@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 
-from hooks.drawings.marks import (
-    POINTS,
-    ROOM,
-    Line,
-    Row,
-    chart,
-    colors,
-    labels,
-    log_ticks,
-    shapes,
-    tokens_axis,
-)
+from hooks.drawings.marks import POINTS, Line, Row
+from hooks.drawings.parts import ROOM, chart, colors, is_wide, labels, log_ticks, shapes, tokens_axis
 
 
 def over_tokens(
@@ -40,11 +31,13 @@ def over_tokens(
         log: Whether the vertical axis is logarithmic.
         limit: A value that no point should pass, and its name; drawn as a dotted rule.
     """
+    tokens = sorted({int(mark.x) for line in lines for mark in line.marks})
+    lines = _apart(lines, tokens)
     marks = [mark for line in lines for mark in line.marks]
     ends = [end for mark in marks for end in (mark.low, mark.y, mark.high) if end and end > 0]
     least, greatest = min(ends), max([*ends, limit[0] if limit else 0])
     domain = [least / 1.6, greatest * 1.9] if log else [0.0, greatest * ROOM]
-    x = tokens_axis((int(mark.x) for mark in marks), x_title, narrow)
+    x = tokens_axis(tokens, x_title, narrow)
     y = alt.Y(
         "y:Q",
         title=y_title,
@@ -75,6 +68,32 @@ def over_tokens(
             rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
         ]
     return alt.layer(*layers)
+
+
+def _apart(lines: Sequence[Line], tokens: Sequence[int]) -> list[Line]:
+    """The lines, each moved a little to the side where bars of several would lie on one another."""
+    bars = [
+        [(m.x, m.low, m.high) for m in line.marks if m.low is not None and m.high is not None]
+        for line in lines
+    ]
+    meet = any(
+        x == other and low <= top and bottom <= high
+        for index, own in enumerate(bars)
+        for x, low, high in own
+        for others in bars[index + 1 :]
+        for other, bottom, top in others
+    )
+    if not meet:
+        return list(lines)
+    moved = []
+    for index, line in enumerate(lines):
+        by = index - (len(lines) - 1) / 2
+        if is_wide(tokens):
+            marks = tuple(replace(mark, x=mark.x * 1.06**by) for mark in line.marks)
+        else:
+            marks = tuple(replace(mark, x=mark.x + 0.012 * by * tokens[-1]) for mark in line.marks)
+        moved.append(replace(line, marks=marks))
+    return moved
 
 
 def _rows(lines: Sequence[Line], floor: float) -> list[Row]:

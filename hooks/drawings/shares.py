@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from hooks.drawings.marks import POINTS, Line, Mark, Row, chart, colors, labels, shapes
+from hooks.drawings.marks import POINTS, Line, Mark, Row
+from hooks.drawings.parts import chart, colors, labels, shapes
 
 HIGHEST = 4
 """The cache is drawn up to so many times the weights."""

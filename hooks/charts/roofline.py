@@ -1,0 +1,338 @@
+"""The roofline: measured points under the ceilings that the same run measured. Draws no roof itself."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hooks import formatting
+from hooks.charts import words
+from hooks.charts.chart import Asked, Chart, Column
+from hooks.charts.series import capital, color_of, main_of
+from hooks.drawings.marks import Roof, Spot
+from hooks.errors import PublishError
+from hooks.readings import Reading, cell_words
+from hooks.records import CELL_KEYS, Run
+
+PHASES = ("prefill", "decode")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell on the roofline. `intensity` is in operations for each byte; None where the rates are refused."""
+
+    cell: Mapping[str, Any]
+    rate: Reading
+    intensity: float | None
+    shares: Mapping[str, Reading]
+
+    @property
+    def series(self) -> str:
+        """Its phase, and for decode its mode."""
+        return "prefill" if self.cell["experiment"] == "prefill" else f"decode, {self.cell['mode']}"
+
+    @property
+    def tokens(self) -> int:
+        """Length of the prompt, or depth."""
+        return int(self.cell["prompt_tokens"] or self.cell["context_tokens"])
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """All measurements of one ceiling in a run: its ends are those of the middle nine tenths."""
+
+    name: str
+    unit: str
+    values: tuple[float, ...]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """From where to where it moved, in `unit`."""
+        if len(self.values) < 20:
+            return min(self.values), max(self.values)
+        twentieths = statistics.quantiles(self.values, n=20)
+        return twentieths[0], twentieths[-1]
+
+    def text(self) -> str:
+        """The ends in words."""
+        return formatting.span(*self.ends, self.unit, digits=2)
+
+
+def roofline(asked: Asked) -> Chart:
+    """Operations a second of each cell over its operations for each byte, under the run's own ceilings."""
+    points = [_point(asked, cell) for cell in _cells(asked.run)]
+    ceilings = list(_ceilings(asked.run))
+    cited = _cited(asked)
+    drawn = [point for point in points if point.intensity is not None]
+    refusal = None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), None)
+    notes = (
+        words.bars([point.rate for point in points]),
+        _bands(ceilings),
+        "Both axes are logarithmic. Operations and bytes are counted from the model's sizes. ",
+        f"Dashed: {cited.meaning} ({_as_cited(cited)}), cited and not measured. " if cited else "",
+        words.missing((point.series, _where(point), point.rate) for point in points),
+        words.not_counted(point.rate for point in points),
+    )
+    return Chart(
+        name="roofline",
+        title=words.titled("The two ceilings of this machine, and how close each phase comes", asked.run),
+        finding=_finding(drawn, points),
+        note=("" if refusal else "".join(notes)) + words.where(asked.run),
+        columns=(
+            Column("what", "What"),
+            Column("batch", "Batch"),
+            Column("tokens", "Tokens"),
+            Column("flop_per_byte", "Operations for each byte"),
+            Column("value_flop_per_s", "Operations a second"),
+            Column("low_flop_per_s", "From"),
+            Column("high_flop_per_s", "To"),
+            Column("value_bytes_per_s", "Bytes a second"),
+            Column("low_bytes_per_s", "From"),
+            Column("high_bytes_per_s", "To"),
+            *words.counts(),
+        ),
+        rows=tuple(row for row, _ in _table(points, ceilings, cited, asked.run)),
+        shown=tuple(shown for _, shown in _table(points, ceilings, cited, asked.run)),
+        readings=(
+            *(point.rate for point in points),
+            *(share for point in points for share in point.shares.values()),
+            *filter(None, [cited]),
+        ),
+        refusal=refusal,
+        draw=lambda narrow: _draw(asked.run, drawn, ceilings, cited, narrow),
+    )
+
+
+def _cells(run: Run) -> list[dict[str, Any]]:
+    """The planned cells of both phases: prefill by length, then each mode of decode by batch and depth."""
+    cells = [
+        {key: cell[key] for key in CELL_KEYS}
+        for cell in run.record["plan"]["cells"]
+        if cell["experiment"] in PHASES
+    ]
+    return sorted(
+        cells,
+        key=lambda cell: (
+            PHASES.index(cell["experiment"]),
+            cell["mode"] not in ("eager", "imported"),
+            cell["batch"],
+            cell["prompt_tokens"] or cell["context_tokens"],
+        ),
+    )
+
+
+def _point(asked: Asked, cell: Mapping[str, Any]) -> Point:
+    def read(field: str) -> Reading:
+        return asked.book.cell(asked.alias, cell, field)
+
+    rate, bandwidth = read("flop_per_s"), read("bytes_per_s")
+    known = rate.value is not None and bandwidth.value is not None
+    # Both rates are of the same windows, so the durations cancel.
+    intensity = rate.value / bandwidth.value if known else None  # type: ignore[operator]
+    shares = {
+        "read": read("share_of_read_ceiling"),
+        "arithmetic": read("share_of_flop_ceiling"),
+    }
+    return Point(cell, rate, intensity, shares)
+
+
+def _ceilings(run: Run) -> Iterable[Ceiling]:
+    """What the run measured of each ceiling: in windows of their own, and right beside its samples."""
+    kinds = (
+        ("read bandwidth", "read", "work_bytes", "ceiling_bytes_per_s", "bytes/s"),
+        ("arithmetic", "gemm", "work_flop", "ceiling_flop_per_s", "flop/s"),
+    )
+    good = [sample for sample in run.samples if sample.counts]
+    for name, mode, work, beside, unit in kinds:
+        values = [getattr(sample, beside) for sample in good if getattr(sample, beside)]
+        values += [
+            getattr(sample, work) / sample.duration_s
+            for sample in good
+            if (sample.experiment, sample.mode) == ("ceilings", mode)
+            and getattr(sample, work)
+            and sample.duration_s
+        ]
+        if values:
+            yield Ceiling(name, unit, tuple(values))
+
+
+def _cited(asked: Asked) -> Reading | None:
+    """The cited ceiling that the page asked for by `datasheet=SOURCE.VALUE`."""
+    name = asked.options.get("datasheet")
+    if name is None:
+        return None
+    cited = asked.book.read(f"cite.{name}")
+    if cited.unit not in ("bytes/s", "flop/s") or cited.value is None:
+        raise PublishError(
+            f"`{name}` is no ceiling",
+            expected="datasheet=SOURCE.VALUE with one value in bytes/s or flop/s",
+            found=f"{cited.text()}, in {cited.unit}",
+            mend="name another cited value, or leave datasheet= out",
+        )
+    return cited
+
+
+def _as_cited(cited: Reading) -> str:
+    """With a prefix, and the digits that the source gives."""
+    return cited.text("si", cited.digits)
+
+
+def _bands(ceilings: Sequence[Ceiling]) -> str:
+    if not ceilings:
+        return "No ceilings were measured in this run. "
+    counts = [f"{len(ceiling.values):,} measurements of {ceiling.name}" for ceiling in ceilings]
+    told = (
+        "the middle 90 %"
+        if all(len(ceiling.values) >= 20 for ceiling in ceilings)
+        else "from the least to the most"
+    )
+    return f"Bands: how far the ceilings moved during the run ({told} of {words.listed(counts)}). "
+
+
+def _finding(drawn: Sequence[Point], points: Sequence[Point]) -> str:
+    if not drawn:
+        refused = next((point.rate for point in points if point.rate.refusal), None)
+        return f"There is nothing to draw: {refused.text()}." if refused else "There is nothing to draw."
+    told = []
+    for series in dict.fromkeys(point.series for point in drawn):
+        at_one = [point for point in drawn if point.series == series and point.cell["batch"] == 1]
+        if at_one:
+            tokens = main_of([point.tokens for point in at_one])
+            told.append(_reached(next(point for point in at_one if point.tokens == tokens)))
+    return " ".join(told)
+
+
+def _reached(point: Point) -> str:
+    """Which ceiling a cell comes closest to, and how close."""
+    assert point.intensity is not None
+    if point.series == "prefill":
+        what = f"Prefill of {point.tokens:,} tokens"
+    else:
+        what = f"Decode in mode {point.cell['mode']} ({point.tokens:,} tokens deep)"
+    does = f"{what} does {_operations(point.intensity)} for each byte that it must read"
+    good = {name: share for name, share in point.shares.items() if share.value is not None}
+    if not good:
+        return f"{does}. Its share of the ceilings is not known: {next(iter(point.shares.values())).text()}."
+    name, share = max(good.items(), key=lambda item: item[1].value or 0)
+    return f"{does} and comes closest to the {name} ceiling: it reaches {share.text('percent')} of it."
+
+
+def _operations(intensity: float) -> str:
+    return f"{formatting.number(intensity, '1', digits=2)} operations"
+
+
+def _where(point: Point) -> str:
+    batch = f" at batch {point.cell['batch']}" if point.cell["batch"] > 1 else ""
+    return f"{point.tokens:,} tokens{batch}"
+
+
+Lines = list[tuple[dict[str, Any], tuple[str, ...]]]
+
+
+def _table(points: Sequence[Point], ceilings: Sequence[Ceiling], cited: Reading | None, run: Run) -> Lines:
+    """The rows in base units and for people: cells first, then the ceilings."""
+    lines: Lines = []
+    empty = dict.fromkeys(
+        (
+            *("batch", "tokens", "flop_per_byte", "value_flop_per_s", "low_flop_per_s", "high_flop_per_s"),
+            *("value_bytes_per_s", "low_bytes_per_s", "high_bytes_per_s", "processes", "samples"),
+        )
+    )
+    for point in points:
+        rate, cell = point.rate, point.cell
+        row = {"what": point.series, **empty, "batch": cell["batch"], "tokens": point.tokens}
+        row |= {"flop_per_byte": point.intensity, "value_flop_per_s": rate.value, **words.counted(rate)}
+        row |= {"low_flop_per_s": rate.low, "high_flop_per_s": rate.high}
+        intensity = "none" if point.intensity is None else formatting.number(point.intensity, "1", digits=3)
+        ends = words.end(rate, rate.low), words.end(rate, rate.high)
+        shown = (
+            point.series,
+            str(cell["batch"]),
+            f"{point.tokens:,}",
+            intensity,
+            rate.text(),
+            *ends,
+            "",
+            "",
+            "",
+        )
+        lines.append((row, (*shown, str(rate.processes), str(rate.samples), run.id)))
+    for ceiling in ceilings:
+        suffix = "flop_per_s" if ceiling.unit == "flop/s" else "bytes_per_s"
+        middle, (low, high) = statistics.median(ceiling.values), ceiling.ends
+        row = {"what": f"ceiling: {ceiling.name}", **empty, "samples": len(ceiling.values), "run": run.id}
+        row |= {f"value_{suffix}": middle, f"low_{suffix}": low, f"high_{suffix}": high}
+        texts = [formatting.number(value, ceiling.unit, digits=3) for value in (middle, low, high)]
+        texts = [*texts, "", "", ""] if suffix == "flop_per_s" else ["", "", "", *texts]
+        lines.append(
+            (row, (f"ceiling: {ceiling.name}", "", "", "", *texts, "", str(len(ceiling.values)), run.id))
+        )
+    if cited:
+        suffix = "flop_per_s" if cited.unit == "flop/s" else "bytes_per_s"
+        row = {"what": f"cited: {cited.meaning}", **empty, "run": None, f"value_{suffix}": cited.value}
+        texts = [_as_cited(cited), "", "", "", "", ""]
+        texts = texts if suffix == "flop_per_s" else ["", "", "", *texts[:3]]
+        lines.append((row, (f"cited: {cited.meaning}", "", "", "", *texts, "", "", "")))
+    return lines
+
+
+def _draw(
+    run: Run, drawn: Sequence[Point], ceilings: Sequence[Ceiling], cited: Reading | None, narrow: bool
+) -> Any:
+    from hooks.drawings.roofline import roofline as draw  # Altair, which only drawing needs
+
+    rates = [point.rate.value or 0.0 for point in drawn]
+    tops = [ceiling.ends[1] for ceiling in ceilings if ceiling.unit == "flop/s"]
+    divide, symbol = formatting.scale(max([*rates, *tops]), "flop/s")
+    roofs = [
+        Roof(
+            slope=ceiling.unit == "bytes/s",
+            low=ceiling.ends[0] / divide,
+            high=ceiling.ends[1] / divide,
+            label=f"{ceiling.name}: {ceiling.text()}",
+            short=ceiling.text(),
+        )
+        for ceiling in ceilings
+    ]
+    if cited and cited.value is not None:
+        value = cited.value / divide
+        text = _as_cited(cited)
+        roofs.append(
+            Roof(
+                cited.unit == "bytes/s",
+                value,
+                value,
+                f"datasheet: {text} (cited)",
+                f"{text} (cited)",
+                cited=True,
+            )
+        )
+    return draw([_spot(run, point, divide) for point in drawn], roofs, narrow, y_title=f"{symbol}")
+
+
+def _spot(run: Run, point: Point, divide: float) -> Spot:
+    rate, batch = point.rate, point.cell["batch"]
+    assert point.intensity is not None and rate.value is not None
+    nearest = (
+        max((share.value, name) for name, share in point.shares.items() if share.value is not None)
+        if any(share.value is not None for share in point.shares.values())
+        else None
+    )
+    reached = (
+        f"; {formatting.number(nearest[0], '1', digits=2, style='percent')} of the {nearest[1]} ceiling"
+        if nearest
+        else ""
+    )
+    return Spot(
+        series=capital(point.series),
+        color=color_of(run, point.cell["experiment"], point.cell["mode"]),
+        x=point.intensity,
+        y=rate.value / divide,
+        low=None if rate.low is None else rate.low / divide,
+        high=None if rate.high is None else rate.high / divide,
+        about=words.about(capital(cell_words(point.cell)), rate) + reached,
+        beside=f"batch {batch}" if batch > 1 and point.series != "prefill" else "",
+        below=f"{point.tokens:,}" if batch == 1 and point.series == "prefill" else "",
+    )

@@ -1,0 +1,98 @@
+"""The roofline: operations a second over operations for each byte, both logarithmic. Knows neither book nor chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from hooks.drawings.marks import POINTS, Line, Roof, Row, Spot
+from hooks.drawings.parts import chart, colors, labels, log_ticks, shapes
+from hooks.drawings.roofs import frame, roofs_of
+
+
+def roofline(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool, *, y_title: str) -> Any:
+    """Points with interval bars under bands of ceilings, all named where they are.
+
+    Args:
+        spots: At least one.
+        roofs: Measured ceilings as bands, cited ones as dashed lines; in the unit of the vertical axis, a slope in
+            that unit for each operation a byte.
+        narrow: For a narrow screen.
+        y_title: The unit of the vertical axis.
+    """
+    inside = frame(spots, roofs, narrow)
+    x = alt.X(
+        "x:Q",
+        title="Operations for each byte",
+        scale=alt.Scale(type="log", domain=[inside.left, inside.right], nice=False),
+        axis=alt.Axis(values=log_ticks(inside.left, inside.right, (1,)), grid=False, format="~g"),
+    )
+    y = alt.Y(
+        "y:Q",
+        title=y_title,
+        scale=alt.Scale(type="log", domain=[inside.bottom, inside.top], nice=False),
+        axis=alt.Axis(values=log_ticks(inside.bottom, inside.top, (1,)), format="~r"),
+    )
+    layers = roofs_of(roofs, inside, narrow, x, y)
+    lines = [
+        Line(name, color, ()) for name, color in dict.fromkeys((spot.series, spot.color) for spot in spots)
+    ]
+    color = colors(lines)
+    base = chart([_row(spot, inside.bottom) for spot in spots]).encode(x=x, color=color)
+    layers += [
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.5)
+        .encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=True, size=55, opacity=1)
+        .encode(y=y, shape=shapes(lines))
+        .properties(name=POINTS),
+    ]
+    layers += [_names(spots, x, y, color), *_told(spots, narrow, x, y, color)]
+    return alt.layer(*layers)
+
+
+def _row(spot: Spot, floor: float) -> Row:
+    return {
+        "series": spot.series,
+        "x": spot.x,
+        "y": spot.y,
+        "low": None if spot.low is None else max(spot.low, floor),
+        "high": spot.high,
+        "about": spot.about,
+    }
+
+
+def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
+    """Each series' name to the right of its first points, or under the words that stand below them."""
+    beside, below = [], []
+    for name in dict.fromkeys(spot.series for spot in spots):
+        own = [spot for spot in spots if spot.series == name]
+        first = min(own, key=lambda spot: (spot.x, spot.y))
+        row = {"series": name, "label": name, "x": first.x, "y": first.low or first.y}
+        if first.below:
+            below.append(row)
+        else:
+            beside.append(row | {"y": min(spot.y for spot in own if spot.x < first.x * 1.5)})
+    return alt.layer(
+        *(
+            labels(rows, align="left", baseline=baseline, dx=dx, dy=dy).encode(x=x, y=y, color=color)
+            for rows, baseline, dx, dy in ((beside, "middle", 9, 0), (below, "top", -8, 22))
+            if rows
+        )
+    )
+
+
+def _told(spots: Sequence[Spot], narrow: bool, x: Any, y: Any, color: Any) -> list[Any]:
+    """What tells points of one series apart; below them on a narrow screen only at the ends."""
+    beside = [{"series": s.series, "x": s.x, "y": s.y, "label": s.beside} for s in spots if s.beside]
+    below = [{"series": s.series, "x": s.x, "y": s.low or s.y, "label": s.below} for s in spots if s.below]
+    if narrow and len(below) > 2:
+        below = [below[0], below[-1]]
+    layers = []
+    if beside:
+        layers.append(chart(beside).mark_text(align="left", baseline="middle", dx=9))
+    if below:
+        layers.append(chart(below).mark_text(align="center", baseline="top", dy=8))
+    return [layer.encode(x=x, y=y, color=color, text="label:N") for layer in layers]

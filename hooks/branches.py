@@ -74,7 +74,10 @@ def _extent(parent: Element, start: int, kind: Kind) -> tuple[int | None, int]:
         elif mark == "otherwise" and depth == 1:
             if middle is not None:
                 raise PublishError(
-                    "a second `otherwise`", expected="at most one between when and end", mend="remove it"
+                    "a second `otherwise`",
+                    expected="at most one between when and end",
+                    found="two",
+                    mend="remove one, or nest a second when inside",
                 )
             middle = index
         elif mark == "end":

@@ -114,6 +114,8 @@ def _usage() -> str:
 
 def _options(rest: str, form: Form) -> tuple[str, dict[str, str]]:
     options: dict[str, str] = {}
+    quoted = re.match(rf"\s*{_STRING}", rest)  # what looks like an option inside it is text
+    text, rest = (quoted[0].strip(), rest[quoted.end() :]) if quoted else ("", rest)
     while match := _OPTION.search(rest):
         name, value = match.groups()
         known = {option: f"{option}=…" for option in form.options}
@@ -138,10 +140,15 @@ def _options(rest: str, form: Form) -> tuple[str, dict[str, str]]:
                 "unknown value of `digits`", expected="1 to 15", found=value, mend="use one of those"
             )
         if name in options:
-            raise PublishError(f"`{name}` stands there twice", expected="once", found=rest.strip())
+            raise PublishError(
+                f"`{name}` stands there twice",
+                expected="once",
+                found=rest.strip(),
+                mend="leave one of them out",
+            )
         options[name] = value
         rest = rest[: match.start()]
-    return rest.strip(), options
+    return f"{text}{rest}".strip(), options
 
 
 def _argument(argument: str, form: Form) -> str:

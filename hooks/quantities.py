@@ -95,7 +95,11 @@ class _Reader:
     def keys(self, table: object, known: set[str], name: str, place: Place) -> dict[str, Any]:
         if not isinstance(table, dict):
             raise PublishError(
-                f"{name} is not a table", place=place, expected="key = value lines", found=repr(table)
+                f"{name} is not a table",
+                place=place,
+                expected="key = value lines",
+                found=repr(table),
+                mend="the head of the file shows how it is written",
             )
         for key in table:
             if key not in known:

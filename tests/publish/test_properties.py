@@ -126,6 +126,7 @@ UNUSUAL = [
     " two  spaces, one at the end ",
     "*a* _b_ `c` [d](e) <b> &amp; &#60; \\{{ f }} }} {{ $x$ ~~y~~ ^^z^^ :smile: --- | #",
     '"\\"',
+    "export x=1 as=plain",
 ]
 CONTROLS = ["\x01\x07\x08\x0b\x0c\x1b\x1f\x7f\x80\x9f", "\x02spliced:0\x03", "\ta\tb", "a\r\nb\rc\n", "\n\n"]
 

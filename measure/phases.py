@@ -1,31 +1,37 @@
-"""What is timed: prefill, decode and the size of the cache, each in a window of its own.
+"""What is timed: prefill, decode, the ceilings and the size of the cache, each in a window of its own.
 
 Prefill runs the whole prompt through the model once, into an empty cache, and keeps the logits of the
 last position only: logits of every position would add a product with the whole vocabulary for each.
 Decode feeds one token into a cache that already holds `context_tokens`, takes the likeliest next token,
-and drops the new key and value again, so that every step of a window works at the same depth. It is
-never had by subtracting a prefill from something longer.
+and drops the new key and value again, so that every step of a window works at the same depth (modes.py has how).
+It is never had by subtracting a prefill from something longer. Ceilings are probed right before and after a window.
 """
 
 from __future__ import annotations
 
-import inspect
 import resource
 import sys
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from measure import clock
+from measure import clock, modes
+from measure.caches import KeptByUse, cache_bytes, fill_alike, forward
+from measure.ceilings import Ceilings
+from measure.graph import Capture
 from measure.meter import Energy, Meter
+from measure.modes import Decoder, ModeCheck
 from measure.plan import Cell
+from measure.sizes import Sizes
+from measure.work import work_of
 
 CACHES_SHARE = 0.25
-"""Share of the memory left after the weights that filled caches may keep."""
+"""Share of the memory left after the weights that filled caches may keep; static copies of them may keep as much."""
+
+ALLOCATOR_SLACK_BYTES = 2**20
+"""By how much the allocator's count of a cache may differ from its tensors' sizes, beside 1 %: it rounds each up."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,13 @@ class Measured:
     """The window on the system's clock, seconds, to be compared with `duration_s`."""
     tokens_held: int | None = None
     """Tokens of each sequence in the cache afterwards."""
+    work_bytes: int | None = None
+    """Least bytes that the window had to read, and"""
+    work_flop: int | None = None
+    """its floating-point operations: arithmetic (work.py); for ceilings, what was read or multiplied."""
+    ceiling_bytes_per_s: float | None = None
+    ceiling_flop_per_s: float | None = None
+    """The higher of two probes, right before and right after the window; None where it was not probed."""
 
     @property
     def step_s(self) -> float:
@@ -52,36 +65,72 @@ class Measured:
 
 
 class Bench:
-    """A model on a device, ready to be timed."""
+    """A model on a device, ready to be timed.
+
+    `spare_bytes` is the memory that is free once the model stands. Any measurement may raise
+    torch.OutOfMemoryError, MemoryError or RuntimeError; `release` then gives all but the model back.
+    `capture` stands in for the capture of a CUDA graph where a GPU is only acted.
+    """
 
     def __init__(
-        self, model: PreTrainedModel, device: torch.device, meter: Meter, *, seed: int, spare_bytes: int
+        self,
+        model: PreTrainedModel,
+        sizes: Sizes,
+        device: torch.device,
+        meter: Meter,
+        *,
+        seed: int,
+        spare_bytes: int,
+        ceilings: Ceilings | None = None,
+        capture: Capture | None = None,
     ) -> None:
         self._model = model
+        self._sizes = sizes
         self._device = device
         self._meter = meter
+        self._capture = capture
         self._generator = torch.Generator().manual_seed(seed)
-        self._caches = FilledCaches(int(spare_bytes * CACHES_SHARE))
-        self._vocab_rows: int = model.config.vocab_size
-        self._cache_argument = cache_argument(model)
-        self._run: dict[str, Callable[[Cell, int], Measured]] = {
+        limit_bytes = int(spare_bytes * CACHES_SHARE)
+        self._caches: KeptByUse[DynamicCache] = KeptByUse(limit_bytes, cache_bytes)
+        self._decoders: KeptByUse[Decoder] = KeptByUse(limit_bytes, lambda decoder: decoder.cache_bytes())
+        self._ceilings = ceilings or Ceilings(
+            device, model.dtype, spare_bytes=spare_bytes, synchronize=self._synchronize
+        )
+        self._run: dict[str, Callable[[Cell, int, bool], Measured]] = {
             "prefill": self._prefill,
             "decode": self._decode,
             "kv_cache": self._kv_cache,
+            "ceilings": self._ceiling,
         }
 
     @torch.inference_mode()
-    def measure(self, cell: Cell, steps: int) -> Measured:
-        """One sample of `cell`, its window `steps` forward passes long."""
-        return self._run[cell.experiment](cell, steps)
+    def measure(self, cell: Cell, steps: int, *, probe: bool = False) -> Measured:
+        """One sample of `cell`, its window `steps` forward passes long (for ceilings: passes of the kernel).
+
+        With `probe` the ceilings are probed right before and after a window of prefill or decode.
+        """
+        return self._run[cell.experiment](cell, steps, probe)
+
+    @torch.inference_mode()
+    def check_mode(self, mode: str, context_tokens: int) -> ModeCheck:
+        """The logits of a faster mode of decode against eager's, batch 1, same weights, cache and token.
+
+        Raises modes.ModeUnavailable where the mode cannot run here.
+        """
+        cell = Cell("decode", 1, None, context_tokens, str(self._model.dtype).removeprefix("torch."), mode)
+        cache = self._cache_filled_to(cell)
+        eager = modes.EagerDecoder(self._model, cache)
+        return modes.check(mode, self._decoder(cell, cache), eager, self._random_tokens(1, 1))
 
     def release(self) -> None:
-        """Give the filled caches back, after a cell that did not fit."""
+        """Give caches, graphs and buffers back, after a cell that did not fit."""
+        self._decoders.clear()
         self._caches.clear()
+        self._ceilings.release()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _prefill(self, cell: Cell, steps: int) -> Measured:
+    def _prefill(self, cell: Cell, steps: int, probe: bool) -> Measured:
         prompts = [self._random_tokens(cell.batch, cell.length) for _ in range(steps)]
         cache = DynamicCache(config=self._model.config)
 
@@ -89,25 +138,31 @@ class Bench:
             nonlocal cache
             for prompt in prompts:
                 cache = DynamicCache(config=self._model.config)
-                self._forward(prompt, cache).argmax(dim=-1)  # ends with the first output token
+                forward(self._model, prompt, cache).argmax(dim=-1)  # ends with the first output token
 
-        return self._timed(cell, loop, steps, steps * cell.batch * cell.length, lambda: cache)
+        def after() -> tuple[int, int]:
+            held = int(cache.get_seq_length())
+            if held == cell.length:
+                self._caches.offer((cell.batch, cell.length), cache)
+            return held, cache_bytes(cache)
 
-    def _decode(self, cell: Cell, steps: int) -> Measured:
-        cache = self._cache_filled_to(cell)
+        return self._timed(cell, loop, after, steps, steps * cell.batch * cell.length, probe)
+
+    def _decode(self, cell: Cell, steps: int, probe: bool) -> Measured:
+        decoder = self._decoder(cell, self._cache_filled_to(cell))
         first = self._random_tokens(cell.batch, 1)
 
-        def loop() -> None:
-            token = first
-            for _ in range(steps):
-                logits = self._forward(token, cache)  # (B, 1, vocabulary)
-                token = logits[:, -1, :].argmax(dim=-1, keepdim=True)  # (B, 1)
-                cache.crop(-1)
+        def after() -> tuple[int, int]:
+            held = decoder.held()
+            if held != cell.length:  # the session refuses the sample; the next one gets fresh ones
+                self._decoders.clear()
+                self._caches.clear()
+            return held, decoder.cache_bytes()
 
-        return self._timed(cell, loop, steps, steps * cell.batch, lambda: cache)
+        return self._timed(cell, lambda: decoder.run(first, steps), after, steps, steps * cell.batch, probe)
 
-    def _kv_cache(self, cell: Cell, steps: int) -> Measured:
-        cache = self._cache_filled_to(cell)
+    def _kv_cache(self, cell: Cell, _steps: int, _probe: bool) -> Measured:
+        held = self._weighed(cell) if self._device.type == "cuda" else self._cache_filled_to(cell)
         return Measured(
             started_at=clock.utc_now(),
             steps=1,
@@ -115,28 +170,49 @@ class Bench:
             duration_s=None,
             foreign_cpu_share=None,
             energy=Energy.refused("unavailable", "the size of a cache takes no energy to read"),
-            kv_cache_bytes=cache_bytes(cache),
+            kv_cache_bytes=cache_bytes(held),
             peak_bytes=self._peak_bytes(),
+            tokens_held=int(held.get_seq_length()),
+        )
+
+    def _ceiling(self, cell: Cell, steps: int, _probe: bool) -> Measured:
+        fastest = self._ceilings.fastest(cell.mode)
+
+        def loop() -> None:
+            for _ in range(steps):
+                fastest.run()
+
+        energy, window = self._window(loop)
+        amount = steps * fastest.amount
+        return Measured(
+            started_at=window.started_at,
+            steps=steps,
+            tokens=0,
+            duration_s=window.duration_s,
+            foreign_cpu_share=window.foreign_cpu_share,
+            energy=energy,
+            kv_cache_bytes=None,
+            peak_bytes=self._peak_bytes(),
+            system_s=window.system_s,
+            work_bytes=amount if cell.mode == "read" else None,
+            work_flop=amount if cell.mode == "gemm" else None,
         )
 
     def _timed(
         self,
         cell: Cell,
-        loop: Callable[[], None],
+        loop: Callable[[], object],
+        after: Callable[[], tuple[int, int]],
         steps: int,
         tokens: int,
-        cache_after: Callable[[], DynamicCache],
+        probe: bool,
     ) -> Measured:
-        self._meter.begin()
-        with clock.window(self._synchronize) as window:
-            loop()
-        energy = self._meter.end()
-        cache = cache_after()
-        held = int(cache.get_seq_length())
-        if held == cell.length:
-            self._caches.offer((cell.batch, cell.length), cache)
-        else:
-            self._caches.clear()  # the session refuses the sample; the next one gets a fresh cache
+        """The window of `loop`; `after` tells what the cache held and weighed once it was over."""
+        before = self._ceilings.probe() if probe else None
+        energy, window = self._window(loop)
+        rates = before.highest(self._ceilings.probe()) if before else None
+        held, kv_cache_bytes = after()
+        work = work_of(self._sizes, cell, steps, self._model.dtype.itemsize)
         return Measured(
             started_at=window.started_at,
             steps=steps,
@@ -144,32 +220,57 @@ class Bench:
             duration_s=window.duration_s,
             foreign_cpu_share=window.foreign_cpu_share,
             energy=energy,
-            kv_cache_bytes=cache_bytes(cache),
+            kv_cache_bytes=kv_cache_bytes,
             peak_bytes=self._peak_bytes(),
             system_s=window.system_s,
             tokens_held=held,
+            work_bytes=work.bytes if work else None,
+            work_flop=work.flop if work else None,
+            ceiling_bytes_per_s=rates.bytes_per_s if rates else None,
+            ceiling_flop_per_s=rates.flop_per_s if rates else None,
         )
+
+    def _window(self, loop: Callable[[], object]) -> tuple[Energy, clock.Window]:
+        self._meter.begin()
+        with clock.window(self._synchronize) as window:
+            loop()
+        return self._meter.end(), window
+
+    def _decoder(self, cell: Cell, cache: DynamicCache) -> Decoder:
+        """The decoder of the cell's mode over `cache`: eager's works on it, the others on copies that are kept."""
+        if cell.mode == modes.EAGER:
+            return modes.EagerDecoder(self._model, cache)
+        key = (cell.mode, cell.batch, cell.length)
+        decoder = self._decoders.get(key)
+        if decoder is None:
+            decoder = modes.open_decoder(cell.mode, self._model, cache, capture=self._capture)
+            self._decoders.offer(key, decoder)
+        return decoder
 
     def _cache_filled_to(self, cell: Cell) -> DynamicCache:
         """A cache that holds `cell.length` real keys and values a sequence: those of a random prompt."""
         key = (cell.batch, cell.length)
         cache = self._caches.get(key)
         if cache is None:
-            cache = DynamicCache(config=self._model.config)
-            self._forward(self._random_tokens(*key), cache)
+            cache = fill_alike(self._model, self._random_tokens(1, cell.length), cell.batch)
             self._caches.offer(key, cache)
         return cache
 
-    def _forward(self, tokens: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
-        """Logits (B, 1, vocabulary) of the last position; `tokens` (B, T) are appended to `cache`."""
-        arguments: dict[str, Any] = {self._cache_argument: cache}
-        output = self._model(input_ids=tokens, use_cache=True, logits_to_keep=1, **arguments)
-        logits: torch.Tensor = output.logits
-        return logits
+    def _weighed(self, cell: Cell) -> DynamicCache:
+        """A fresh cache, its tensors' sizes checked against the bytes that the allocator gave for it."""
+        tokens = self._random_tokens(1, cell.length)
+        before = self._allocated_bytes()
+        cache = fill_alike(self._model, tokens, cell.batch)
+        grown, counted = self._allocated_bytes() - before, cache_bytes(cache)
+        if abs(grown - counted) > 0.01 * counted + ALLOCATOR_SLACK_BYTES:
+            raise RuntimeError(
+                f"{cell.label()}: the cache's tensors have {counted:,} bytes, the allocator gave {grown:,} for them"
+            )
+        return cache
 
     def _random_tokens(self, batch: int, length: int) -> torch.Tensor:
         """(B, T) token ids; never the same prompt twice in a process, so that no cached prefix can serve one."""
-        ids = torch.randint(0, self._vocab_rows, (batch, length), generator=self._generator)
+        ids = torch.randint(0, self._sizes.vocab_rows, (batch, length), generator=self._generator)
         return ids.to(self._device)
 
     def _synchronize(self) -> None:
@@ -177,50 +278,11 @@ class Bench:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
 
+    def _allocated_bytes(self) -> int:
+        return torch.cuda.memory_allocated(self._device)
+
     def _peak_bytes(self) -> int:
         if self._device.type == "cuda":
             return torch.cuda.max_memory_allocated(self._device)
         unit = 1 if sys.platform == "darwin" else 1024  # macOS reports bytes, Linux kibibytes
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-class FilledCaches:
-    """Caches kept by (batch, tokens), the one used longest ago dropped first when over the limit."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._kept: OrderedDict[tuple[int, int], DynamicCache] = OrderedDict()
-
-    def get(self, key: tuple[int, int]) -> DynamicCache | None:
-        """The cache for `key`, or None."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def offer(self, key: tuple[int, int], cache: DynamicCache) -> None:
-        """Keep `cache` for `key` unless there is one already."""
-        if key in self._kept:
-            return
-        self._kept[key] = cache
-        while len(self._kept) > 1 and sum(map(cache_bytes, self._kept.values())) > self._limit_bytes:
-            self._kept.popitem(last=False)
-
-    def clear(self) -> None:
-        """Drop all."""
-        self._kept.clear()
-
-
-def cache_bytes(cache: DynamicCache) -> int:
-    """Bytes of the keys and values, from the tensors' own sizes."""
-    tensors: list[torch.Tensor] = [
-        t
-        for layer in cache.layers
-        for t in (getattr(layer, "keys", None), getattr(layer, "values", None))
-        if t is not None
-    ]
-    return sum(t.numel() * t.element_size() for t in tensors)
-
-
-def cache_argument(model: PreTrainedModel) -> str:
-    """How this transformers calls the cache: `cache` from 5.24 on, `past_key_values` before."""
-    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"

@@ -50,7 +50,7 @@ def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> tuple[Bench,
     """Tell what this machine is, build the model, tell what was built."""
     import torch
 
-    from measure import cards, machine, meter, models, phases
+    from measure import cards, graph, machine, meter, models, phases
     from measure.code import code
     from measure.sizes import Sizes
 
@@ -78,7 +78,13 @@ def _prepare(job: dict[str, Any], answers: TextIO, began: float) -> tuple[Bench,
     energy = _acted_meter(acted, job) if acted else meter.open_meter(device, job["idle_watts_before_context"])
     model, weights = models.build(sizes, job["weights"], dtype=dtype, device=device, seed=job["seed"])
     bench = phases.Bench(
-        model, device, energy, seed=job["prompt_seed"], spare_bytes=machine.available_bytes(device)
+        model,
+        sizes,
+        device,
+        energy,
+        seed=job["prompt_seed"],
+        spare_bytes=machine.available_bytes(device),
+        capture=graph.called_again if acted else None,
     )
     torch.set_grad_enabled(False)
     _answer(

@@ -169,8 +169,8 @@ def test_one_process_gives_a_ratio_and_no_interval(
 def test_an_imported_cell_is_held_against_each_mode(
     site_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    packed, imported = ({**runs.DECODE, "mode": mode} for mode in ("packed", "imported"))
-    runs.write(site_data, "ours", [*runs.samples(runs.DECODE, FIVE), *runs.samples(packed, FIVE)])
+    compiled, imported = ({**runs.DECODE, "mode": mode} for mode in ("compiled", "imported"))
+    runs.write(site_data, "ours", [*runs.samples(runs.DECODE, FIVE), *runs.samples(compiled, FIVE)])
     origin = {
         "program": "llama-bench",
         "version": "0c1e570",
@@ -186,7 +186,7 @@ def test_an_imported_cell_is_held_against_each_mode(
     found = json.loads(out)
     assert [(r["first"]["mode"], r["second"]["mode"]) for r in found["quantities"]] == [
         ("eager", "imported"),
-        ("packed", "imported"),
+        ("compiled", "imported"),
     ]
     assert not found["only_in_first"] and not found["only_in_second"]
     assert {

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from measure import models, phases
+from measure import caches, models
 from measure.errors import MeasureError, UsageError
 from measure.sizes import Sizes
 
@@ -32,9 +32,9 @@ def test_cache_bytes_of_the_published_sizes(site_data: Path, name: str) -> None:
     """The cache that a real forward pass fills, on the meta device: real shapes, no memory."""
     model = models.skeleton(Sizes.load(site_data, name), torch.bfloat16)
     cache = DynamicCache(config=model.config)
-    arguments = {phases.cache_argument(model): cache}
+    arguments = {caches.cache_argument(model): cache}
     model(input_ids=torch.zeros((1, 7), dtype=torch.long, device="meta"), use_cache=True, **arguments)
-    assert phases.cache_bytes(cache) == 7 * KV_BYTES_PER_TOKEN[name]
+    assert caches.cache_bytes(cache) == 7 * KV_BYTES_PER_TOKEN[name]
 
 
 def test_hooks_compute_what_torch_counts(site_data: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,38 @@ def add(commands: Parsers, add_site_data: Callable[[argparse.ArgumentParser], No
     _add_json(compare)
     add_site_data(compare)
     compare.set_defaults(act=_compare)
+    import_ = commands.add_parser(
+        "import", help="make runs of what llama-bench or optimum-benchmark measured"
+    )
+    import_.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a file that one of them wrote")
+    import_.add_argument(
+        "--model", metavar="NAME", required=True, help="the model of site_data/models/ that ran"
+    )
+    import_.add_argument(
+        "--weights",
+        choices=("unknown", "random", "hub", "file"),
+        default="unknown",
+        help="what the weights were: random values, a published checkpoint, one of your own (default: %(default)s)",
+    )
+    import_.add_argument(
+        "--dtype",
+        choices=("float32", "float16", "bfloat16"),
+        help="in what type the model ran, where an optimum-benchmark file does not say",
+    )
+    import_.add_argument(
+        "--prompt-tokens",
+        metavar="N",
+        type=_positive,
+        help="length of the prompt, where an optimum-benchmark file does not say",
+    )
+    import_.add_argument(
+        "--date",
+        metavar="YYYY-MM-DD",
+        type=_date,
+        help="day of the measurement, which optimum-benchmark never says",
+    )
+    add_site_data(import_)
+    import_.set_defaults(act=_import)
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:
@@ -54,6 +87,49 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         print_comparison(console(), comparison)
     return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from measure import foreign, foreign_files
+    from measure.optimum_benchmark import Said
+
+    said = Said(options.dtype, options.prompt_tokens, options.date)
+    with record.only_run(options.site_data):
+        files = foreign_files.read(options.files, options.site_data, options.model, said)
+        asked = foreign.Asked(options.site_data, options.model, options.weights, tuple(_argv(options)))
+        folders = foreign.write(asked, files)
+    for folder in folders:
+        run, samples = record.load(options.site_data, folder.name)
+        print(f"{folder}: {len(samples)} samples in {len(run['plan']['cells'])} cells")
+        for note in run["origin"]["notes"]:
+            print(f"  {note}")
+    print(
+        "To show them on a page, give the run an alias in docs/quantities.toml; docs/reference/measuring.md says how."
+    )
+    return 0
+
+
+def _argv(options: argparse.Namespace) -> Iterator[str]:
+    """The command as it is published: without the machine's folders."""
+    yield "import"
+    yield from (path.name for path in options.files)
+    for flag in ("model", "weights", "dtype", "prompt_tokens", "date"):
+        value = getattr(options, flag)
+        if value is not None and (flag, value) != ("weights", "unknown"):
+            yield from (f"--{flag.replace('_', '-')}", str(value))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a number of tokens, found {text!r}")
+    return int(text)
+
+
+def _date(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-11-30, found {text!r}") from error
 
 
 def _whole_run(site_data: Path, name: str) -> tuple[Json, list[Json]]:

@@ -124,9 +124,11 @@ def _pairs(first: list[Cell], second: list[Cell]) -> Iterator[tuple[Cell, Cell]]
                 yield one, other
 
 
-def _order(pair: tuple[Cell, Cell]) -> tuple[int, int, int, str, str]:
+def _order(pair: tuple[Cell, Cell]) -> tuple[object, ...]:
+    """By experiment and size, plain eager before faster modes."""
     first, second = pair
-    return EXPERIMENTS.index(first.experiment), first.batch, first.length, first.mode, second.mode
+    modes = (first.mode != "eager", first.mode, second.mode != "eager", second.mode)
+    return EXPERIMENTS.index(first.experiment), first.batch, first.length, *modes
 
 
 def _rows(
@@ -196,16 +198,17 @@ def _meter(run: Json) -> str:
 
 def _differences(first: Json, second: Json) -> Iterator[Difference]:
     """Everything around the samples that differs, what forbids a comparison first."""
-    facts = [_facts(first), _facts(second)]
-    for what in dict.fromkeys([*facts[0], *facts[1]]):
-        one, other = (str(f.get(what, "not stated")) for f in facts)
-        across = what in ("machine", "model", "weights", "dtype")
-        unknown = what == "weights" and "unknown" in (
-            first["model"]["weights"]["kind"],
-            second["model"]["weights"]["kind"],
-        )
-        if one != other or (unknown and first["run_id"] != second["run_id"]):
-            yield Difference(what, one, other, across)
+    facts = one, other = _facts(first), _facts(second)
+    own = [name for name in one if name not in other], [name for name in other if name not in one]
+    for side, names in zip(facts, own, strict=True):
+        told = [f"{name.removeprefix('software ')} {_words(side.pop(name))}" for name in names]
+        side["other software"] = ", ".join(told) or None
+    kinds = [run["model"]["weights"]["kind"] for run in (first, second)]
+    unknown = "unknown" in kinds and first["run_id"] != second["run_id"]
+    for what in one:
+        left, right = _words(one[what]), _words(other[what])
+        if left != right or (unknown and what == "weights"):
+            yield Difference(what, left, right, across=what in ("machine", "model", "weights", "dtype"))
 
 
 def _facts(run: Json) -> dict[str, Any]:
@@ -234,6 +237,10 @@ def _facts(run: Json) -> dict[str, Any]:
         + (" with changes" if code["changed"] else ""),
     }
     return facts | {f"software {name}": version for name, version in sorted(run["software"].items())}
+
+
+def _words(fact: object) -> str:
+    return "not stated" if fact is None else str(fact)
 
 
 def _watts(value: float | None) -> str:

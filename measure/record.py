@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ from measure.plan import Cell
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
 """Runs of these versions are read: all that a later one added is optional."""
+STAGING = ".staging"
+"""Where runs are written that appear at once; a folder that no command lists."""
+
 CELL_FIELDS = tuple(Cell.__dataclass_fields__)
 
 Json = dict[str, Any]
@@ -130,6 +133,52 @@ class RunRecord:
         return target
 
 
+def write_complete(
+    site_data: Path, runs: Sequence[tuple[Json, list[Json]]], hold: Callable[[Path], None]
+) -> list[Path]:
+    """Write runs that are complete from the start, all of them or none; returns their folders.
+
+    They are written beside each other out of sight, each is given to `hold`, which raises where it is not as it should
+    be, and only then they are moved to where runs are published.
+    """
+    staging = unfinished_folder(site_data) / STAGING
+    shutil.rmtree(staging, ignore_errors=True)  # of an import that was killed
+    targets = [runs_folder(site_data) / str(run["run_id"]) for run, _ in runs]
+    for target in targets:
+        if target.exists():
+            raise MeasureError(f"{target}: already there; a run folder is written once and never changed")
+    try:
+        for run, samples in runs:
+            folder = staging / str(run["run_id"])
+            folder.mkdir(parents=True)
+            _write_json(folder / "run.json", run)
+            lines = "".join(json.dumps(s, allow_nan=False, ensure_ascii=False) + "\n" for s in samples)
+            with (folder / "samples.jsonl").open("w", encoding="utf-8") as file:
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            hold(folder)
+        moved: list[Path] = []
+        runs_folder(site_data).mkdir(parents=True, exist_ok=True)
+        try:
+            for target in targets:
+                (staging / target.name).rename(target)
+                moved.append(target)
+        except OSError:
+            for target in moved:
+                shutil.rmtree(target)
+            raise
+        _flush_folder(runs_folder(site_data))
+    except OSError as error:
+        raise MeasureError(
+            f"{site_data}: the runs could not be written ({error.strerror}); none of them was. Make room there, or "
+            "name another folder with --site-data"
+        ) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return targets
+
+
 def runs_folder(site_data: Path) -> Path:
     """Where complete runs are."""
     return site_data / "runs"
@@ -146,7 +195,7 @@ def run_folders(site_data: Path) -> list[Path]:
         path
         for parent in (runs_folder(site_data), unfinished_folder(site_data))
         for path in sorted(parent.glob("*"))
-        if path.is_dir()
+        if path.is_dir() and not path.name.startswith(".")
     ]
 
 

@@ -10,6 +10,9 @@ from typing import Any
 
 from measure.errors import MeasureError, UsageError
 
+ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of an element of each dtype that is measured here."""
+
 
 @dataclass(frozen=True)
 class Sizes:

@@ -45,23 +45,27 @@ def gates_table(samples: Sequence[Json]) -> Table | None:
 
 
 def refusals(samples: Sequence[Json]) -> list[str]:
-    """Each refusal once, with its cell and how many of the cell's samples it concerns, warm-ups apart."""
+    """What was refused of each cell, with how often and a reason; disturbed warm-ups apart."""
     lines = []
     for cell, own in by_cell(samples).items():
-        metered = [(" energy", "energy_refusal")] if cell.experiment != "kv_cache" else []
-        for what, key in [("", "refusal"), *metered]:
-            timed = [s for s in own if not s["warm_up"] or s["duration_s"] is None]
-            found = Counter(
-                (s[key]["kind"], s[key]["reason"]) for s in timed if s[key] and not (what and s["refusal"])
-            )
-            for (kind, reason), count in found.items():
-                lines.append(f"{cell.label()}{what}: {kind} ({count} of {len(timed)}): {reason}")
+        timed = [s for s in own if not s["warm_up"] or s["duration_s"] is None]
+        whats = {"": [s["refusal"] for s in timed]}
+        if cell.experiment != "kv_cache":
+            whats[" energy"] = [s["energy_refusal"] for s in timed if not s["refusal"]]
+        for what, found in whats.items():
+            for kind in sorted({r["kind"] for r in found if r}):
+                reasons = Counter(r["reason"] for r in found if r and r["kind"] == kind)
+                (reason, _), *others = reasons.most_common()
+                such_as = "such as: " if others else ""
+                count = f"{reasons.total()} of {len(timed)}"
+                lines.append(f"{cell.label()}{what}: {kind} ({count}): {such_as}{reason}")
     return lines
 
 
 def remarks(run: Json, samples: Sequence[Json]) -> list[str]:
     """What a reader of the table must know besides."""
-    lines = [
+    lines = list((run.get("origin") or {}).get("notes", []))
+    lines += [
         f"left out: {Cell(**item['cell']).label()}: {item['taken']} of {item['planned']} samples; "
         + item["reason"]
         for item in run["plan"]["left_out"]
@@ -124,19 +128,32 @@ def runs_table(site_data: Path) -> Table:
 
 
 def _print_provenance(console: Console, run: Json) -> None:
-    software, model = run["software"], run["model"]
+    model, origin = run["model"], run.get("origin")
     facts = {
         "model": f"{model['name']}, {model['parameters']:,} parameters, {model['dtype']}",
         "weights": model["weights"]["label"],
         "machine": run["machine"]["label"],
-        "software": f"Python {software['python']}, torch {software['torch']}, "
-        f"transformers {software['transformers']}, {software.get('threads')} threads",
+        "software": _software(run["software"]),
         "code": _code(run["code"]),
         "time": f"{run['started_at']} to {run['finished_at'] or '(unfinished)'}",
         "processes": f"{len(run['processes'])} (plan {run['plan']['name']}: {run['plan']['rounds']} rounds)",
     }
+    if origin:
+        program = f"{origin['program']} {origin['version'] or '(version not stated)'}"
+        facts["imported"] = (
+            f"from {program}, {origin['file']} ({origin['format']}), on {origin['imported_at'][:10]}"
+        )
     for name, fact in facts.items():
         console.print(f"{name:>10}  {fact}", soft_wrap=True)
+
+
+def _software(versions: Json) -> str:
+    """The versions that decide; all that there are for a run of another program."""
+    ours = [name for name in ("python", "torch", "transformers") if versions.get(name)]
+    told = ours or [name for name in versions if name != "threads"]
+    words = [f"{name.capitalize() if ours else name} {versions[name]}" for name in told[:1]]
+    words += [f"{name} {versions[name]}" for name in told[1:]]
+    return ", ".join([*words, f"{versions.get('threads') or 'unknown number of'} threads"])
 
 
 def _code(code: Json | None) -> str:

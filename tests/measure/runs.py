@@ -21,9 +21,9 @@ RUN: Json = {
     "code": {"version": "0.0.0", "commit": None, "changed": None},
     "model": {
         "name": "tiny",
-        "parameters": 114944,
+        "parameters": 107072,
         "dtype": "float32",
-        "weights_bytes": 459776,
+        "weights_bytes": 428288,
         "weights": {"kind": "random", "label": "fixture weights, never loaded", "seed": 20},
     },
     "machine": {

@@ -49,7 +49,7 @@ def cell_s(planned: PlannedCell, window_s: float, speed: Speed) -> float:
     if cell.experiment == "idle":
         return REST_S if speed.metered else 0.0
     if cell.experiment == "ceilings":
-        step_s = speed.beside_s / 2
+        step_s = speed.beside_s / planned.steps
     elif cell.experiment == "prefill":
         step_s = speed.prefill_s_per_token * cell.batch * cell.length
     else:

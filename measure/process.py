@@ -16,6 +16,7 @@ from measure.errors import MeasureError
 from measure.plan import Cell
 from measure.record import Json
 
+WORKER = [sys.executable, "-m", "measure.worker"]
 LAST_WORDS = 15
 """Lines of a dead process's standard error that are worth showing."""
 
@@ -43,7 +44,7 @@ class WorkerProcess:
         self._cell: Cell | None = None
         self._words = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed in close()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "measure.worker"],
+            WORKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,

@@ -11,7 +11,7 @@ from rich.table import Table
 from measure.plan import Cell, PlannedCell
 from measure.record import Json, cell_of
 
-HEADINGS = ("result", "by process", "tokens/s", "of ceiling", "energy", "samples", "processes")
+HEADINGS = ("result", "by process", "tokens/s", "of ceiling", "energy", "samples")
 
 
 def results_table(run: Json, samples: Sequence[Json]) -> Table:
@@ -19,7 +19,7 @@ def results_table(run: Json, samples: Sequence[Json]) -> Table:
     table = Table(
         title=f"{run['run_id']} ({run['status']})",
         title_justify="left",
-        caption="times and energies are per token",
+        caption="times and energies are per token; samples are counted with the processes that took them",
         caption_justify="left",
         box=SIMPLE,
         padding=(0, 1, 0, 0),
@@ -50,18 +50,18 @@ def _row(cell: Cell, own: Sequence[Json]) -> tuple[str, ...]:
     timed = good(own)
     if not timed:
         refusal = next((s["refusal"] for s in own if s["refusal"]), None)
-        return (refusal["kind"] if refusal else "not measured", "", "", "", "", "0", "0")
-    counts = (str(len(timed)), str(len({s["process"] for s in timed})))
+        return (refusal["kind"] if refusal else "not measured", "", "", "", "", "0")
+    count = f"{len(timed)} in {len({s['process'] for s in timed})}"
     if cell.experiment == "kv_cache":
         per_token = statistics.median(s["kv_cache_bytes"] / s["tokens"] for s in timed)
-        return (f"{per_token:,.0f} bytes", "", "", "", "", *counts)
+        return (f"{per_token:,.0f} bytes", "", "", "", "", count)
     value, show = _value(cell)
     medians = process_medians(timed, value)
     middle = statistics.median(medians)
     spread = between(min(medians), max(medians), show)
     if cell.experiment in ("idle", "ceilings"):
-        return (show(middle), spread, "", "", "", *counts)
-    return (show(middle), spread, f"{1 / middle:,.1f}", _share(timed), _energy(timed), *counts)
+        return (show(middle), spread, "", "", "", count)
+    return (show(middle), spread, f"{1 / middle:,.1f}", _share(timed), _energy(timed), count)
 
 
 def _value(cell: Cell) -> tuple[Callable[[Json], float], Callable[[float], str]]:

@@ -44,6 +44,7 @@ class Session:
         self._began = time.monotonic()
         self._title = request.model
         self._at_rest: Json | None = None
+        self._said: set[tuple[Cell, str]] = set()
         self.record = record
         if record is not None:
             self._plan_for(record)
@@ -80,7 +81,8 @@ class Session:
     def _finish(self) -> Path:
         assert self.record is not None
         allowed = duration(self._plan.budget_s) if self._plan.budget_s else None
-        if not any(self._tally.good(p.cell) or self._tally.refusal(p.cell) for p in self._plan.cells):
+        cells = [p.cell for p in self._plan.cells if p.cell.experiment != "idle"]
+        if not any(self._tally.good(cell) or self._tally.refusal(cell) for cell in cells):
             raise MeasureError(
                 f"the time allowed, {allowed}, ended before the first sample: {self._title} took "
                 f"{self._pace.build_s:.0f} s to build. Allow more with --budget"
@@ -196,8 +198,14 @@ class Session:
         answer = process.measure(cell, steps, probe=probe)
         sample = self._keep(process, cell, answer, steps, round_, warm_up=warm_up)
         if sample["refusal"] and not (warm_up and sample["duration_s"]):
-            self._report.say(f"{cell.label()}: {sample['refusal']['reason']}")
+            self._say_refusal(cell, sample["refusal"])
         return sample
+
+    def _say_refusal(self, cell: Cell, refusal: Json) -> None:
+        """Say why a cell has no result, once for each kind of reason: the end of the run counts them."""
+        if (cell, refusal["kind"]) not in self._said:
+            self._said.add((cell, refusal["kind"]))
+            self._report.say(f"{cell.label()}: {refusal['reason']}")
 
     def _keep(
         self, process: WorkerProcess, cell: Cell, answer: Json, steps: int, round_: int, *, warm_up: bool

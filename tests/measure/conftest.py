@@ -72,7 +72,8 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "2"},
+            # one thread: two that wait for each other on a busy machine take 100 times longer for Tiny's small steps
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             **options,
         )
 

@@ -1,0 +1,124 @@
+"""SIGKILL at random moments: what was complete stays, no line is torn, and the resumed run is whole."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tests.measure.conftest import ROOT, Command
+from tests.measure.test_run import assert_all_taken, start_and_wait_for_samples
+
+KILLS = 50
+
+
+class Killed:
+    """Runs of one plan, started by `module` and killed again and again."""
+
+    def __init__(self, module: str, site_data: Path) -> None:
+        self._command = [sys.executable, "-m", module, "run", "--site-data", str(site_data)]
+        self._unfinished = site_data / "unfinished"
+        self._runs = site_data / "runs"
+        self._whole = b""
+        self.kills = 0
+        self.kills_after_samples = 0
+        self.processes_beyond_plan = 0
+
+    def start(self) -> subprocess.Popen[str]:
+        """Begin a run, or resume the one that was killed."""
+        run_id = self._run_id()
+        arguments = ["--resume", run_id] if run_id else ["--model", "tiny", "--plan", "quick"]
+        return subprocess.Popen(
+            [*self._command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+        )
+
+    def kill_after(self, seconds: float) -> None:
+        """Kill it at that moment, and look at what is on the disk. A run that ends before is looked at whole."""
+        process = self.start()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=seconds)
+        process.send_signal(signal.SIGKILL)
+        said, _ = process.communicate()
+        if process.returncode == 0:
+            self._look_at_complete()
+            return
+        assert process.returncode == -signal.SIGKILL, said
+        self.kills += 1
+        if self._run_id() is None and len(self._whole):
+            self._look_at_complete()  # killed between its last step and its end
+        else:
+            self.look()
+
+    def look(self) -> None:
+        """All that was whole before is still there; of what is new, only the last line may be torn."""
+        run_id = self._run_id()
+        if run_id is None:
+            assert not self._whole
+            return
+        content = (self._unfinished / run_id / "samples.jsonl").read_bytes()
+        assert content.startswith(self._whole)
+        whole = content[: content.rfind(b"\n") + 1]
+        self.kills_after_samples += len(whole) > len(self._whole)
+        self._whole = whole
+        for line in whole.splitlines():
+            json.loads(line)
+        json.loads((self._unfinished / run_id / "run.json").read_text(encoding="utf-8"))
+
+    def finish(self) -> None:
+        """Let it end."""
+        process = self.start()
+        said, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+        self._look_at_complete()
+
+    def _look_at_complete(self) -> None:
+        """The newest run is whole, with all that was on the disk before."""
+        folder = max(self._runs.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        assert self._run_id() is None
+        content = (folder / "samples.jsonl").read_bytes()
+        assert content.startswith(self._whole) and content.endswith(b"\n")
+        self._whole = b""
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        assert_all_taken(run, [json.loads(line) for line in content.decode().splitlines()])
+        self.processes_beyond_plan += len(run["processes"]) - run["plan"]["rounds"]
+
+    def _run_id(self) -> str | None:
+        """The unfinished run's id, once its folder has its description."""
+        found = [p.parent.name for p in self._unfinished.glob("*/run.json")]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+
+def test_fifty_kills_cost_nothing_that_was_complete(site_data: Path, measure: Command) -> None:
+    moments = random.Random(20)
+    runs = Killed("tests.measure.fast_worker", site_data)
+    while runs.kills < KILLS:
+        runs.kill_after(moments.uniform(0.05, 0.9))
+    runs.finish()
+    assert runs.kills_after_samples > KILLS / 4, (
+        "most kills came before the first sample: they showed nothing"
+    )
+    assert runs.processes_beyond_plan > KILLS / 4
+    checked = measure("check", "--site-data", str(site_data))
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_kills_of_a_real_run(site_data: Path, measure: Command) -> None:
+    run = Killed("measure", site_data)
+    process = start_and_wait_for_samples(measure, site_data, 5)
+    process.kill()
+    process.communicate()
+    run.look()
+    for seconds in (1.0, 6.0):  # while torch is imported, and while samples are taken
+        run.kill_after(seconds)
+    run.finish()
+    checked = measure("check", "--site-data", str(site_data))
+    assert checked.returncode == 0, checked.stderr

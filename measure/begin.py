@@ -109,7 +109,6 @@ def check_same_run(run: Json, started: Json) -> None:
     ]
     if differ:
         raise UsageError(
-            f"--resume {run['run_id']}: a run is measured on one machine by one program; "
-            + "; ".join(differ)
-            + ". Resume it where it began, or start a new run"
+            f"{run['run_id']}: a run is measured on one machine by one program, and this process differs from those "
+            f"before it. {'; '.join(differ)}. Resume the run where it began and as it was, or start a new one"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from measure import work
 from measure.errors import MeasureError
@@ -44,6 +44,9 @@ SETTINGS = (
     *("embeddings", "no_op_offload", "no_host", "repack", "fit_target", "fit_min_ctx"),
 )
 """Fields that some of these versions have: how it ran, in words of its own."""
+
+TOLD = ("n_batch", "n_ubatch", "n_gpu_layers", "n_cpu_moe", "flash_attn", "no_kv_offload", "type_k", "type_v")
+"""Settings that a run tells of, beside those in which the settings of one file differ: what moves a time most."""
 
 OF_A_TEST = {
     "n_prompt",
@@ -81,7 +84,12 @@ def runs(records: Sequence[Fields], format_: str, sizes: Sizes, known: Sequence[
             sorted((name, record.setting(name)) for name in record.values if name not in OF_A_TEST)
         )
         groups.setdefault(setting, []).append(record)
-    found = [_run(group, format_, sizes, known, len(groups)) for group in groups.values()]
+    values: dict[str, set[str]] = {}
+    for setting in groups:
+        for name, value in setting:
+            values.setdefault(name, set()).add(value)
+    differing = [name for name, seen in values.items() if len(seen) > 1]
+    found = [_run(group, format_, sizes, known, differing) for group in groups.values()]
     kept = [run for run in found if run.results]
     if not kept:
         told = "\n".join(f"  {note}" for run in found for note in run.notes if note.startswith("Left out"))
@@ -90,7 +98,7 @@ def runs(records: Sequence[Fields], format_: str, sizes: Sizes, known: Sequence[
 
 
 def _run(
-    group: Sequence[Fields], format_: str, sizes: Sizes, known: Sequence[Sizes], settings: int
+    group: Sequence[Fields], format_: str, sizes: Sizes, known: Sequence[Sizes], differing: Collection[str]
 ) -> ForeignRun:
     first = group[0]
     dtype, guessed = _dtype(first)
@@ -106,8 +114,8 @@ def _run(
             left_out.append(f"Left out: {_test_name(record)}, {reason}.")
         else:
             results.append(_result(record, dtype, format_))
-    notes = [*_notes(group, results, format_, dtype, guessed), *left_out]
-    if settings > 1:
+    notes = [*_notes(group, results, format_, dtype, guessed), *left_out, _settings(first, differing)]
+    if differing:
         notes.append("The file holds several settings of the program; each is a run of its own.")
     commit, build = first.text("build_commit"), first.integer("build_number")
     return ForeignRun(
@@ -209,9 +217,12 @@ def _notes(
         yield f"Keys and values were cached as {' and '.join(cache)}, while the weights are {dtype}."
     if guessed:
         yield "The program guessed the type of the weights, since their file does not name it."
-    named = (*SETTINGS, "n_batch", "n_ubatch", "n_gpu_layers", "type_k", "type_v")
-    settings = [f"{name} {first.setting(name) or '(empty)'}" for name in named if name in first.values]
-    yield f"Settings: {', '.join(settings)}."
+
+
+def _settings(record: Fields, differing: Collection[str]) -> str:
+    names = [name for name in (*NEEDED, *SETTINGS) if name in record.values and name in (*TOLD, *differing)]
+    told = [f"{name} {record.setting(name) or '(empty)'}" for name in names]
+    return f"Settings: {', '.join(told)}."
 
 
 def _dtype(record: Fields) -> tuple[str, bool]:

@@ -13,17 +13,18 @@ from hooks.book import Book
 from hooks.charts import memory, modes, per_token, roofline, samples
 from hooks.charts.chart import Asked, Chart, Column, Kind
 from hooks.errors import PublishError, nearest
+from hooks.records import Refusal
 
 __all__ = ["CHARTS", "Chart", "Column", "build"]
 
 CHARTS: dict[str, Kind] = {
-    "time-per-token": Kind(per_token.time_per_token),
-    "energy-per-token": Kind(per_token.energy_per_token),
-    "decode-by-depth": Kind(per_token.decode_by_depth),
-    "decode-modes": Kind(modes.decode_modes),
-    "roofline": Kind(roofline.roofline, ("datasheet",)),
-    "samples": Kind(samples.samples, ("of",)),
-    "kv-cache-against-weights": Kind(memory.kv_cache_against_weights),
+    "time-per-token": Kind(per_token.time_per_token, per_token.TIME),
+    "energy-per-token": Kind(per_token.energy_per_token, per_token.ENERGY),
+    "decode-by-depth": Kind(per_token.decode_by_depth, per_token.DEPTH),
+    "decode-modes": Kind(modes.decode_modes, modes.TITLE),
+    "roofline": Kind(roofline.roofline, roofline.TITLE, options=("datasheet",)),
+    "samples": Kind(samples.samples, samples.TITLE, options=("of",)),
+    "kv-cache-against-weights": Kind(memory.kv_cache_against_weights, memory.TITLE, of_run=False),
 }
 """Every chart that a page can place."""
 
@@ -51,5 +52,28 @@ def build(name: str, book: Book, alias: str | None, options: Mapping[str, str] |
                 found=f"{option}={value}",
                 mend="leave it out, or use one of those",
             )
-    made = kind.make(Asked(book, alias or book.definitions.main, options))
-    return replace(made, key=".".join([name, *filter(None, [alias]), *options.values()]))
+    key = ".".join([name, *filter(None, [alias]), *options.values()])
+    alias = alias or book.definitions.main
+    found = book.find(alias) if kind.of_run else None
+    if isinstance(found, Refusal):
+        return _to_come(name, key, kind, found)
+    return replace(kind.make(Asked(book, alias, options)), key=key)
+
+
+def _to_come(name: str, key: str, kind: Kind, refusal: Refusal) -> Chart:
+    """The chart of a run that is not there yet: its title, and why."""
+    finding = f"There is nothing to draw: {refusal.reason}."
+    column = Column("reason", "Why there is no data")
+    return Chart(
+        name=name,
+        title=kind.title,
+        finding=finding,
+        note="",
+        columns=(column,),
+        rows=({column.key: refusal.reason},),
+        shown=((refusal.reason,),),
+        readings=(),
+        draw=lambda narrow: None,
+        refusal=refusal,
+        key=key,
+    )

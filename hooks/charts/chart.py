@@ -58,7 +58,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kind:
-    """A chart that a page can place: the function that makes it, and the options it takes beside `run`."""
+    """A chart that a page can place: the function that makes it, its title, and the options it takes beside `run`."""
 
     make: Callable[[Asked], Chart]
+    title: str
     options: tuple[str, ...] = ()
+    of_run: bool = True

@@ -11,6 +11,8 @@ from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
 from hooks.drawings.marks import Line, Mark
 
+TITLE = "KV cache as a share of the weights, by length of the context"
+
 
 def kv_cache_against_weights(asked: Asked) -> Chart:
     """The cache as a share of the weights, by length of the context, for every model."""
@@ -69,7 +71,7 @@ def kv_cache_against_weights(asked: Asked) -> Chart:
     ]
     return Chart(
         name="kv-cache-against-weights",
-        title="KV cache as a share of the weights, by length of the context",
+        title=TITLE,
         finding=f"The KV cache grows with each token. It is as large as the weights of {words.listed(equal)}.",
         note="Computed from published sizes at 16 bits, batch 1. Dashed: longer than the model's own longest context.",
         columns=(

@@ -13,6 +13,9 @@ from hooks.charts.series import Series, axis_title, capital, decode, main_of
 PERCENT = 0.01
 
 
+TITLE = "How close decode comes to the read bandwidth"
+
+
 def decode_modes(asked: Asked) -> Chart:
     """The share of the read ceiling that each mode of decode reaches, by tokens in the cache, with its time."""
     shares = decode(asked, "share_of_read_ceiling")
@@ -32,7 +35,7 @@ def decode_modes(asked: Asked) -> Chart:
     )
     return Chart(
         name="decode-modes",
-        title=words.titled("How close decode comes to the read bandwidth", asked.run),
+        title=words.titled(TITLE, asked.run),
         finding=" ".join(_reached(shares, times)),
         note=("" if refusal else "".join(notes)) + words.where(asked.run),
         columns=(

@@ -10,6 +10,10 @@ from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, decode, main_of, prefill, scale
 
+TIME = "Time per token, prefill against decode"
+ENERGY = "Energy per token, prefill against decode"
+DEPTH = "Time of a decode step against the tokens already in the cache"
+
 
 def time_per_token(asked: Asked) -> Chart:
     """Time per token of prefill and of plain decode, by length."""
@@ -18,7 +22,7 @@ def time_per_token(asked: Asked) -> Chart:
         asked,
         both,
         name="time-per-token",
-        title="Time per token, prefill against decode",
+        title=TIME,
         finding=_compare(both, "as long"),
         column=Column("value_s", "Time per token"),
         log=True,
@@ -33,7 +37,7 @@ def energy_per_token(asked: Asked) -> Chart:
         asked,
         both,
         name="energy-per-token",
-        title="Energy per token, prefill against decode",
+        title=ENERGY,
         finding=_compare(both, "as much energy"),
         column=Column("value_joules", "Energy per token"),
         log=True,
@@ -53,7 +57,7 @@ def decode_by_depth(asked: Asked) -> Chart:
         asked,
         series,
         name="decode-by-depth",
-        title="Time of a decode step against the tokens already in the cache",
+        title=DEPTH,
         finding=" ".join(filter(None, map(_growth, series))) or _nothing(series),
         column=Column("value_s", "Time per token"),
         log=False,

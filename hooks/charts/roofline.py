@@ -19,6 +19,9 @@ from hooks.records import CELL_KEYS, Run
 PHASES = ("prefill", "decode")
 
 
+TITLE = "The two ceilings of this machine, and how close each phase comes"
+
+
 @dataclass(frozen=True)
 class Point:
     """A cell on the roofline. `intensity` is in operations for each byte; None where the rates are refused."""
@@ -77,7 +80,7 @@ def roofline(asked: Asked) -> Chart:
     )
     return Chart(
         name="roofline",
-        title=words.titled("The two ceilings of this machine, and how close each phase comes", asked.run),
+        title=words.titled(TITLE, asked.run),
         finding=_finding(drawn, points),
         note=("" if refusal else "".join(notes)) + words.where(asked.run),
         columns=(
@@ -175,8 +178,10 @@ def _cited(asked: Asked) -> Reading | None:
 
 
 def _as_cited(cited: Reading) -> str:
-    """With a prefix, and the digits that the source gives."""
-    return cited.text("si", cited.digits)
+    """With a prefix, and as many digits as the source gives."""
+    value = cited.value or 0.0
+    given = len(str(int(value)).rstrip("0")) if value.is_integer() else cited.digits
+    return cited.text("si", given)
 
 
 def _bands(ceilings: Sequence[Ceiling]) -> str:

@@ -25,6 +25,9 @@ COUNTED, WARM_UP, REFUSED = "counted", "warm-up", "refused"
 _SUFFIX = {"1": "", "s": "_s", "J": "_joules", "W": "_watts", "bytes": "_bytes", "bytes/s": "_bytes_per_s"}
 
 
+TITLE = "Every sample"
+
+
 @dataclass(frozen=True)
 class Shot:
     """One sample as it is drawn: its value, also where it does not count, and why it does not."""
@@ -46,7 +49,7 @@ def samples(asked: Asked) -> Chart:
     unit, suffix = reading.unit, _SUFFIX.get(reading.unit, "_flop_per_s")
     return Chart(
         name="samples",
-        title=words.titled(f"Every sample of: {reading.title}", asked.run),
+        title=words.titled(f"{TITLE} of: {reading.title}", asked.run),
         finding=_finding(shots, reading),
         note=("" if not drawn else _note(shots, reading)) + words.where(asked.run),
         columns=(

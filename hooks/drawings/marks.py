@@ -46,7 +46,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class Roof:
-    """One ceiling and how far it moved: a slope in bytes a second, or a flat one in operations a second; its name, and a short one."""
+    """One ceiling and how far it moved: a slope in bytes a second, or a flat one in operations a second.
+
+    `short` is its name on a narrow screen.
+    """
 
     slope: bool
     low: float

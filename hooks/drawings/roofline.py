@@ -65,31 +65,35 @@ def _row(spot: Spot, floor: float) -> Row:
 
 
 def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
-    """Each series' name to the right of its first points, or under the words that stand below them."""
+    """Each series' name to the right of its first points, or under the words that stand below its last one."""
     beside, below = [], []
     for name in dict.fromkeys(spot.series for spot in spots):
         own = [spot for spot in spots if spot.series == name]
         first = min(own, key=lambda spot: (spot.x, spot.y))
         row = {"series": name, "label": name, "x": first.x, "y": first.low or first.y}
         if first.below:
-            below.append(row)
+            last = max(own, key=lambda spot: spot.x)
+            below.append(row | {"x": last.x, "y": last.low or last.y})
         else:
             beside.append(row | {"y": min(spot.y for spot in own if spot.x < first.x * 1.5)})
     return alt.layer(
         *(
-            labels(rows, align="left", baseline=baseline, dx=dx, dy=dy).encode(x=x, y=y, color=color)
-            for rows, baseline, dx, dy in ((beside, "middle", 9, 0), (below, "top", -8, 22))
+            labels(rows, align=align, baseline=baseline, dx=dx, dy=dy).encode(x=x, y=y, color=color)
+            for rows, align, baseline, dx, dy in (
+                (beside, "left", "middle", 9, 0),
+                (below, "right", "top", 17, 24),
+            )
             if rows
         )
     )
 
 
 def _told(spots: Sequence[Spot], narrow: bool, x: Any, y: Any, color: Any) -> list[Any]:
-    """What tells points of one series apart; below them on a narrow screen only at the ends."""
+    """What tells points of one series apart; on a narrow screen only at the ends of those with words below."""
     beside = [{"series": s.series, "x": s.x, "y": s.y, "label": s.beside} for s in spots if s.beside]
     below = [{"series": s.series, "x": s.x, "y": s.low or s.y, "label": s.below} for s in spots if s.below]
-    if narrow and len(below) > 2:
-        below = [below[0], below[-1]]
+    if narrow:
+        beside, below = [], below[:1] + below[1:][-1:]
     layers = []
     if beside:
         layers.append(chart(beside).mark_text(align="left", baseline="middle", dx=9))

@@ -34,8 +34,7 @@ def frame(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool) -> Frame:
     if slopes and flats:
         right = max(right, 2 * flats[0].high / slopes[0].low)
     tops = [spot.high or spot.y for spot in spots] + [roof.high for roof in roofs if not roof.slope]
-    tops += [min(roof.high * right, 2 * max(tops)) for roof in slopes]
-    top = max(tops) * 2.2
+    top = max(tops) * (5 if any(roof.cited for roof in roofs) or not flats else 2.2)
     for roof in roofs:
         if roof.slope:
             share = min(0.5, (len(_label(roof, narrow)) * _LETTER_PX + 16) / _PLOT_PX[narrow])

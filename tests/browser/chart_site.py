@@ -1,0 +1,97 @@
+"""A site with every chart on FIXTURE data, for the browser: pages, runs, configuration. No assertions live here.
+
+`python -m tests.browser.chart_site FOLDER` builds it there, to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.publish import fixture_data
+from tests.publish.fixture_data import ROOT
+
+CHARTS = (
+    "time-per-token",
+    "energy-per-token run=gpu",
+    "decode-by-depth",
+    "decode-modes",
+    "roofline",
+    "roofline run=gpu datasheet=nvidia-memory-bandwidth.h200",
+    "samples",
+    "samples of=prefill.seconds_per_token",
+    "kv-cache-against-weights",
+    "time-per-token run=llama-bench",
+    "energy-per-token",
+)
+"""Every chart, with what a page can say of it. The last is refused: there is no meter."""
+
+FILLER = "Text that only takes up room, so that a page is longer than its window.\n\n" * 40
+
+
+def pages() -> dict[str, str]:
+    """The pages' sources."""
+    charts = "".join(
+        f"## Chart {n} {{#at-{n}}}\n\n{{{{ chart {name} }}}}\n\n" for n, name in enumerate(CHARTS)
+    )
+    return {
+        "index.md": "# Start {#start}\n\n[All charts](charts.md) and [more](more.md)\n",
+        "charts.md": f"# All charts {{#all}}\n\n{charts}[More](more.md)\n",
+        "more.md": "# More {#more}\n\n"
+        f"{{{{ chart decode-by-depth }}}}\n\n{FILLER}"
+        "## Below {#below}\n\n{{ chart time-per-token }}\n\n"
+        '??? note "Folded"\n\n    {{ chart decode-modes }}\n\n[All charts](charts.md)\n\n' + FILLER,
+    }
+
+
+def uneven(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fixture's samples with some spread, ceilings that move, and a refused sample."""
+    chance = random.Random(3)
+    for record in records:
+        if record["duration_s"]:
+            record["duration_s"] *= 1 + chance.gauss(0, 0.01)
+        if record["ceiling_bytes_per_s"]:
+            record["ceiling_bytes_per_s"] *= chance.choice([1, 1.35]) * (1 + abs(chance.gauss(0, 0.02)))
+            record["ceiling_flop_per_s"] *= 1.1 + abs(chance.gauss(0, 0.05))
+        first = (record["experiment"], record["process"], record["repetition"]) == ("decode", 1, 2)
+        if first and not record["warm_up"]:
+            record["duration_s"] *= 1.06
+            record["refusal"] = {"kind": "contaminated", "reason": "other processes used 12 % of the CPU"}
+    return records
+
+
+def build(folder: Path, out: Path, url: str) -> None:
+    """Write the project into `folder` and build it into `out`, to be served at `url`."""
+    shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs/assets", folder / "docs/assets")
+    for name, text in pages().items():
+        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "docs/quantities.toml", folder / "docs")
+    data = fixture_data.site_data(folder / "site_data")
+    fixture_data.write_run(data, records=uneven(fixture_data.samples()))
+    for run in (fixture_data.gpu_run, fixture_data.small_run, fixture_data.imported_run):
+        run(data)
+    shutil.copy(ROOT / "mkdocs.yml", folder / "base.yml")
+    settings = {"INHERIT": "base.yml", "site_url": url, "nav": ["index.md", "charts.md", "more.md"]}
+    (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(out)],
+        cwd=folder,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if built.returncode:
+        raise RuntimeError(built.stdout + built.stderr)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    build(target / "project", target / "site", sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8123/")

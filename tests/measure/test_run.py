@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +105,15 @@ def test_energy_is_refused_without_a_meter_with_the_reason(finished: FinishedRun
     assert finished.output.count("energy unavailable: ") == 1
 
 
-def test_cells_are_interleaved(finished: FinishedRun) -> None:
-    first = [cell_of(s) for s in finished.samples() if s["process"] == 0 and not s["warm_up"]]
-    changes = sum(a != b for a, b in pairwise(first))
-    assert changes >= len(
-        set(first)
-    )  # one cell after the other would change one time less than there are cells
+def test_cells_are_taken_in_another_order_in_each_process(finished: FinishedRun) -> None:
+    planned = [PlannedCell.from_json(cell).cell for cell in finished.run()["plan"]["cells"]]
+    orders = []
+    for process in range(3):
+        timed = [s for s in finished.samples() if s["process"] == process and not s["warm_up"]]
+        order = [cell_of(s) for s in timed if s["experiment"] != "idle"]
+        assert sorted(order, key=planned.index) != order  # not as the plan lists them, nor cell after cell
+        orders.append(order)
+    assert orders[0] != orders[1] != orders[2]
 
 
 def test_processes_warm_up_by_themselves(finished: FinishedRun) -> None:

@@ -86,7 +86,7 @@ class Build:
         self.extension.page = None
 
     def finish(self, contents: Mapping[str, str]) -> dict[str, str]:
-        """The pages' HTML by URI with pictures and the outputs of notebooks in place; waits for both."""
+        """The pages' HTML by URI with the outputs of notebooks in place; waits for them."""
         outputs = self.notebooks.outputs()
         filled = dict(contents)
         for uri in contents.keys() & outputs.keys():
@@ -94,10 +94,10 @@ class Build:
             if isinstance(made, PublishError):
                 self.page(uri).errors.append(made)
             elif notebook is not None:
-                placed = {number: explorer.place(html, uri, self.site.files) for number, html in made.items()}
-                filled[uri] = notebook.fill(contents[uri], placed)
-                self.site.gallery.begin(filled[uri])
-        return {uri: self.site.gallery.fill(html) for uri, html in filled.items()}
+                take, files = self.site.gallery.take, self.site.files
+                cells = {number: take(explorer.place(html, uri, files)) for number, html in made.items()}
+                filled[uri] = notebook.fill(contents[uri], cells)
+        return filled
 
     def page(self, uri: str) -> PageState:
         """The state of a page, announced or not."""
@@ -118,6 +118,15 @@ class Build:
         page = self.page(uri)
         if not page.errors:
             page.errors += [leftover_error(text, page) for text in find_leftovers(html)]
+
+    def complete(self, uri: str, html: str) -> str:
+        """The finished page with its pictures, checked; waits for them."""
+        self.check_output(uri, html)
+        try:
+            return self.site.gallery.fill(html)
+        except PublishError as error:
+            self.page(uri).errors.append(error.at(Place(self.page(uri).file)))
+            return html
 
     @property
     def errors(self) -> tuple[PublishError, ...]:

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import fastjsonschema
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from hooks.errors import Place, PublishError
 from hooks.records import Record
@@ -69,6 +67,9 @@ class Contract:
         return checked
 
     def _explained(self, kind: str, record: object, place: Place, found: Exception) -> PublishError:
+        from jsonschema import Draft202012Validator  # takes time to import, and only explains what is wrong
+        from jsonschema.exceptions import best_match
+
         schema = _inline(self._definitions[kind], self._definitions)
         worst = best_match(Draft202012Validator(schema).iter_errors(record))
         if worst is None:  # the two libraries disagree; the stricter one counts

@@ -15,8 +15,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from scipy.special import stdtrit
+from functools import cache, cached_property
 
 LEVEL = 0.95
 """Coverage of every interval that the site states."""
@@ -51,7 +50,7 @@ class Estimate:
         """Processes behind the value, all runs together."""
         return sum(len(values) for values in self.by_run.values())
 
-    @property
+    @cached_property
     def interval(self) -> Interval | None:
         """The prediction interval; None for an exact value and where a run has too few processes."""
         if not self.by_run:
@@ -75,8 +74,15 @@ def half_width(values: Sequence[float], level: float = LEVEL) -> float | None:
     n = len(values)
     if n < FEWEST_PROCESSES:
         return None
-    t = float(stdtrit(n - 1, (1 + level) / 2))
-    return t * statistics.stdev(values) * math.sqrt(1 + 1 / n)
+    return _quantile(n - 1, (1 + level) / 2) * statistics.stdev(values) * math.sqrt(1 + 1 / n)
+
+
+@cache
+def _quantile(degrees: int, share: float) -> float:
+    """The quantile of Student's t distribution."""
+    from scipy.special import stdtrit  # a seventh of a second, for the few numbers that are wanted
+
+    return float(stdtrit(degrees, share))
 
 
 def estimate(run: str, samples: Iterable[tuple[int, float]]) -> Estimate:

@@ -170,9 +170,12 @@ def _end_with_input() -> None:
 
 def main(jobs: Sequence[Sequence[str]]) -> None:
     """Execute the notebooks `[path, name]`; print a JSON line for each as it ends."""
-    threading.Thread(target=_end_with_input, daemon=True).start()
     outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else prints must not get between our lines
+    from hooks import kernels
+
+    kernels.use()
+    threading.Thread(target=_end_with_input, daemon=True).start()
     import mkdocs_jupyter.nbconvert2  # noqa: F401  # once, before the threads
 
     # As many kernels as cores, and two more where there is one core: they wait more than they work.

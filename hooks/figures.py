@@ -36,15 +36,22 @@ def csv_text(chart: Chart) -> str:
     return sheets.text(keys, ([row[key] for key in keys] for row in chart.rows))
 
 
-def specifications(chart: Chart) -> dict[str, str]:
-    """The chart's Vega-Lite specifications, `wide` and `narrow`; none for a refused chart."""
+def specifications(chart: Chart, *, checked: bool = True) -> dict[str, str]:
+    """The chart's Vega-Lite specifications, `wide` and `narrow`; none for a refused chart.
+
+    Args:
+        chart: What to draw.
+        checked: Whether Altair holds each part to the schema of Vega-Lite, which takes most of its time; the charts of
+            this package are checked by its tests.
+    """
     if chart.refusal:
         return {}
     sizes = {"wide": WIDE, "narrow": NARROW}
-    return {
-        name: svg.specification(chart.draw(name == "narrow"), width=width, height=height)
-        for name, (width, height) in sizes.items()
-    }
+    with svg.altair_checks(checked):
+        return {
+            name: svg.specification(chart.draw(name == "narrow"), width=width, height=height, checked=checked)
+            for name, (width, height) in sizes.items()
+        }
 
 
 def figure(

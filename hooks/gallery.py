@@ -6,6 +6,7 @@ draws a chart only where something that it was made of has changed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from hooks import charts, figures, reads, svg
 from hooks.book import Book
 from hooks.cache import Cache, digest, sources
 from hooks.charts import Chart
+from hooks.errors import PublishError
 from hooks.opened import Seen
 from hooks.painter import Painter
 
@@ -30,6 +32,7 @@ class Gallery:
     def __init__(self, kept: Cache | None = None, painter: Painter | None = None) -> None:
         self.kept = kept or Cache(None)
         self.painter = painter
+        self._wanted: list[tuple[str, str, str]] = []
 
     def chart(
         self, name: str, book: Book, alias: str | None, options: Mapping[str, str]
@@ -45,7 +48,7 @@ class Gallery:
         key = digest("chart", _made_with(), name, alias, dict(options), seen, reads.fingerprint(words))
         specs = self.kept.get("chart", key)
         if specs is None:
-            specs = figures.specifications(chart)
+            specs = figures.specifications(chart, checked=False)
             self.kept.put("chart", key, specs)
         return chart, specs
 
@@ -54,17 +57,44 @@ class Gallery:
         if self.painter is None:
             return svg.render(spec, name=name, label=label)
         self.painter.start(spec)
-        return svg.slot(spec, name=name, label=label)
+        self._wanted.append((spec, name, label))
+        return svg.open_slot(str(len(self._wanted) - 1))
 
-    def begin(self, html: str) -> None:
-        """Begin to paint what the slots of a text want."""
-        if self.painter is not None:
-            for spec in svg.slots(html):
-                self.painter.start(spec)
+    def take(self, html: str) -> str:
+        """HTML of a notebook's cell, whose slots hold all that is wanted, with slots or pictures of this gallery."""
+
+        def picture(text: str) -> str:
+            spec, name, label = json.loads(text)
+            return self.picture(spec, name=name, label=label)
+
+        return svg.fill(html, picture)
 
     def fill(self, html: str) -> str:
-        """The HTML with each slot replaced by its picture; waits for them."""
-        return html if self.painter is None else svg.fill(html, self.painter.picture)
+        """A page's HTML with each slot replaced by its picture; waits for them.
+
+        A slot is a number until the page is written, so that the theme, the search index and all that looks at the page
+        before have a few bytes in the place of thousands.
+
+        Raises:
+            PublishError: Vega cannot draw one.
+        """
+        painter = self.painter
+        if painter is None:
+            return html
+
+        def picture(text: str) -> str:
+            spec, name, label = self._wanted[int(text)]
+            try:
+                return svg.finished(painter.picture(spec), name, label)
+            except ValueError as error:
+                raise PublishError(
+                    "a chart cannot be drawn",
+                    expected="a specification that Vega-Lite takes",
+                    found=str(error).strip().splitlines()[0][:200],
+                    mend=f"mend the drawing of the chart that says “{label}”",
+                ) from error
+
+        return svg.fill(html, picture)
 
 
 @cache

@@ -72,7 +72,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Make pages of the notebooks, and begin to execute those whose outputs have changed."""
     notebooks = [
-        file for file in files if file.src_uri.endswith(".ipynb") and not file.inclusion.is_excluded()
+        file
+        for file in files
+        if file.src_uri.endswith(".ipynb") and not file.inclusion.is_excluded()  # type: ignore[no-untyped-call]
     ]
     for file in notebooks:
         page = NotebookFile(
@@ -137,9 +139,8 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
-    """Look at the whole page, title and meta tags included, for braces that nobody resolved."""
-    _current().check_output(page.file.src_uri, output)
-    return output
+    """Put the pictures into the whole page, and look for braces that nobody resolved, in titles and meta tags, too."""
+    return _current().complete(page.file.src_uri, output)
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:

@@ -48,7 +48,7 @@ def watch(*ignored: str) -> None:
     from IPython.core.getipython import get_ipython
 
     _ignored = (*ignored, sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/")
-    shell = get_ipython()  # type: ignore[no-untyped-call]
+    shell = get_ipython()
     assert shell is not None, "watch() is for a kernel"
     sys.addaudithook(_heard)
     shell.events.register("post_run_cell", lambda _: _report())

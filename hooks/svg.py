@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from html import escape, unescape
 from typing import Any
@@ -67,44 +68,56 @@ def render(spec: str, *, name: str, label: str) -> str:
     Raises:
         ValueError: Vega cannot draw it.
     """
-    return _tidy(_painted(spec), name, label)
+    return finished(_painted(spec), name, label)
 
 
 def slot(spec: str, *, name: str, label: str) -> str:
-    """What `render` gives, left open: an element that `fill` replaces by the picture."""
-    return f'<svg data-slot="{_quoted(json.dumps([spec, name, label]))}"></svg>'
+    """What `render` gives, left open and with all that is wanted in it: `fill` replaces it by the picture."""
+    return open_slot(json.dumps([spec, name, label]))
 
 
-def fill(html: str, paint: Callable[[str], str]) -> str:
-    """The HTML with each slot replaced by its picture.
+def open_slot(text: str) -> str:
+    """An element that `fill` replaces by what it makes of a text."""
+    return f'<svg data-slot="{_quoted(text)}"></svg>'
 
-    Args:
-        html: With slots, whose element may have got other attributes after its name.
-        paint: From a specification, JSON text, to an SVG.
+
+def fill(html: str, made: Callable[[str], str]) -> str:
+    """The HTML with each slot replaced by the `<svg>` element made of its text.
+
+    Other attributes that a slot's element got before its own pass to that element.
     """
 
     def put(match: re.Match[str]) -> str:
-        spec, name, label = json.loads(unescape(match["slot"]))
-        return _tidy(paint(spec), name, label).replace("<svg", f"<svg{match['before']}", 1)
+        return made(unescape(match["slot"])).replace("<svg", f"<svg{match['before']}", 1)
 
     return _SLOT.sub(put, html)
 
 
 def slots(html: str) -> list[str]:
-    """The specifications of all slots, so that painting can begin before they are filled."""
+    """The specifications in all slots that `slot` made."""
     return [json.loads(unescape(match["slot"]))[0] for match in _SLOT.finditer(html)]
 
 
-def specification(chart: Any, *, width: int, height: int) -> str:
+@contextmanager
+def altair_checks(on: bool) -> Iterator[None]:
+    """Altair with or without its checks of each part as it is made."""
+    from altair.utils.schemapi import debug_mode  # Altair, which only drawing needs
+
+    with debug_mode(on):
+        yield
+
+
+def specification(chart: Any, *, width: int, height: int, checked: bool = True) -> str:
     """The Vega-Lite specification of a chart in the look of all, JSON text; the same for the same chart.
 
     Args:
         chart: An Altair chart.
         width: Of the whole picture, in CSS pixels at full size.
         height: Likewise.
+        checked: Whether Altair holds the whole to the schema of Vega-Lite.
     """
     spec = {
-        **chart.properties(width=width, height=height).to_dict(),
+        **chart.properties(width=width, height=height).to_dict(validate=checked),
         "config": config(),
         "autosize": {"type": "fit", "contains": "padding"},
     }
@@ -135,7 +148,8 @@ def _shorter(match: re.Match[str]) -> str:
     return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _tidy(svg: str, name: str, label: str) -> str:
+def finished(svg: str, name: str, label: str) -> str:
+    """Vega's SVG as it can stand in a page; `render` says what name and label are."""
     svg = svg[svg.index("<svg") :]
     # One label for the whole picture; Vega's own labels of axes and marks would be read one by one.
     svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)

@@ -1,0 +1,1 @@
+"""Benchmarks of the project itself, run by hand: `python -m tests.bench.NAME`. No test lives here."""

@@ -17,7 +17,7 @@ TEST := .venv-test
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help site serve measure measure-real-weights test check lock clean build
+.PHONY: help site serve measure measure-real-weights test audit check lock clean build
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -42,11 +42,15 @@ measure-real-weights: $(MEASURE)/ready ## measure SmolLM2-135M with its real wei
 test: $(TEST)/ready ## set up and run all tests
 	@$(TEST)/bin/python -m pytest $(PYTEST_ARGS)
 
-check: $(TEST)/ready ## format, lint and check types
+audit: $(SITE)/ready ## list numbers in prose that nothing stands behind
+	$(SITE)/bin/python -m hooks.audit
+
+check: $(TEST)/ready ## format, lint, check types and audit the prose
 	$(TEST)/bin/python $(PIP) install $(LOCKED) --group check
 	$(TEST)/bin/ruff format .
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
+	$(TEST)/bin/python -m hooks.audit
 
 # A build that fails leaves the site of the build before in place.
 build: $(SITE)/ready

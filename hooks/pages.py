@@ -13,7 +13,7 @@ from hooks import placeholders
 from hooks.errors import Place, PublishError
 from hooks.readings import Reading
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     rf"(?P<fence>^[ \t>]*(?P<marks>`{{3,}}|~{{3,}})[^\n]*\n.*?(?:^[ \t>]*(?P=marks)[`~]*[ \t]*$|\Z))"
     rf"|(?P<span>(?<![\\`])(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`))"
     rf"|(?P<comment><!--.*?-->)"
@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     r"|(?P<broken>\{\{|\}\})",
     re.DOTALL | re.MULTILINE,
 )
+"""What in a source is not text: code, comments, escaped braces, whole placeholders, broken ones."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class PageState:
         if self._lines is None:
             self._lines = defaultdict(list)
             sure = defaultdict(list)
-            for match in _TOKEN.finditer(self.source):
+            for match in TOKEN.finditer(self.source):
                 if match["whole"] is None and match["broken"] is None:
                     continue
                 line = self.first_line + self.source.count("\n", 0, match.start())

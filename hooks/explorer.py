@@ -22,10 +22,12 @@ from hooks.painter import Painter
 SUFFIX = ".explore.json"
 """Ends the name of a document among the build's files, from which `finish` makes what is written."""
 
-# The interpreter's address is the name of vl-convert's own copy of it.
+# These addresses are the names that vl-convert has for its own copies. Another version of it has other copies, and
+# then the build fails here; `strings` on its library finds their new names.
 SNIPPET = """
+import {View, parse} from "https://cdn.jsdelivr.net/npm/vega@6.2.0/+esm";
 import {expressionInterpreter} from "https://cdn.jsdelivr.net/npm/vega-interpreter@2.0.0/+esm";
-globalThis.splicedVega = {View: vega.View, parse: vega.parse, expressionInterpreter};
+globalThis.splicedVega = {View, parse, expressionInterpreter};
 """
 
 _AXES = ("x", "y")

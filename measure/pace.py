@@ -68,13 +68,15 @@ class Pace:
         """When `round_` must end so that the rounds after it get their share, as a monotonic time.
 
         The first `FEWEST_PROCESSES` rounds share all the time among them, since a cell in fewer processes has no
-        interval; what they leave is for the rounds after.
+        interval; what they leave is for the rounds after. In a share that building alone would take nothing could be
+        measured: then fewer rounds get longer ones.
         """
         if self._plan.budget_s is None:
             return math.inf
         end = self._end()
         rounds = min(FEWEST_PROCESSES, self._plan.rounds) if round_ < FEWEST_PROCESSES else self._plan.rounds
-        rounds_left = rounds - round_
+        worth_it = int((self.room_until(end) + self.build_s) / (2 * self.build_s)) if self.build_s else rounds
+        rounds_left = max(min(rounds - round_, worth_it), 1)
         # This round's model is built already; each later one is built within its own share.
         share_s = (self.room_until(end) + self.build_s) / rounds_left - self.build_s
         return time.monotonic() + share_s

@@ -61,12 +61,27 @@ def test_what_a_run_writes_is_valid(finished: FinishedRun) -> None:
         (lambda s: s.update(process=9), "process: expected a process of run.json, found 9"),
         (lambda s: s.update(energy_refusal=None), "energy_joules: expected joules, or an energy_refusal"),
         (lambda s: s.update(refusal={"kind": "broken", "reason": "x"}), "expected one of unavailable"),
+        (
+            lambda s: s["gates"].update(clock="failed"),
+            "refusal: expected a reason, since the gate clock failed",
+        ),
+        (
+            lambda s: s["gates"].update(mood="passed"),
+            "gates: expected only the fields of schema.json, found 'mood'",
+        ),
+        (lambda s: s.update(work_flop=1e18), "work_flop: expected at most 100 % of the ceiling beside it"),
     ],
 )
 def test_bad_samples(run_copy: FinishedRun, change: Change, said: str) -> None:
-    change_sample(run_copy, 1, change)
+    number = 1 + next(i for i, s in enumerate(run_copy.samples()) if is_good_prefill(s))
+    change_sample(run_copy, number, change)
     found = problems(run_copy.site_data)
-    assert any(f"{run_copy.folder / 'samples.jsonl'}:1: " in p and said in p for p in found), found
+    assert any(f"{run_copy.folder / 'samples.jsonl'}:{number}: " in p and said in p for p in found), found
+
+
+def is_good_prefill(sample: dict[str, Any]) -> bool:
+    timed = sample["prompt_tokens"] == 500 and not sample["warm_up"]
+    return timed and sample["refusal"] is None and sample["steps"] == 1
 
 
 def test_a_repeated_sample(run_copy: FinishedRun) -> None:

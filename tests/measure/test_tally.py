@@ -166,6 +166,12 @@ def test_the_first_three_rounds_share_the_time_and_the_rest_is_for_those_after(c
     assert made.deadline(3) - NOW == pytest.approx(150.0 - 10.0 + (usable_s - 150.0 + 10.0) / 2)
 
 
+def test_a_short_budget_makes_fewer_rounds_and_not_empty_ones(clock: list[float]) -> None:
+    made = pace(Run(plan(DECODE, rounds=5, budget_s=12.0)), build_s=4.0)
+    clock[0] = NOW + 4.0
+    assert made.deadline(0) == pytest.approx(NOW + 12.0 - CLOSING_S)
+
+
 def test_no_process_is_opened_for_less_than_it_could_use(clock: list[float]) -> None:
     run = Run(plan(DECODE, budget_s=60.0))
     made = pace(run)

@@ -20,7 +20,7 @@ from hooks.files import replace_text
 from hooks.forms import plain_text
 from hooks.gallery import Gallery
 from hooks.leftovers import error as leftover_error
-from hooks.leftovers import find as find_leftovers
+from hooks.leftovers import find_in_page
 from hooks.notebooks import Notebooks
 from hooks.pages import NumberUse, PageState
 from hooks.painter import Painter
@@ -117,7 +117,7 @@ class Build:
         """Note an error for braces left in the finished page, titles and meta tags included."""
         page = self.page(uri)
         if not page.errors:
-            page.errors += [leftover_error(text, page) for text in find_leftovers(html)]
+            page.errors += [leftover_error(text, page) for text in find_in_page(html)]
 
     def complete(self, uri: str, html: str) -> str:
         """The finished page with its pictures, checked; waits for them."""

@@ -29,6 +29,8 @@ COUNTER_STEP_JOULES = 0.001
 """NVML counts in millijoules."""
 RANGE_MARGIN = 0.25
 """Power may lie this share outside of the range seen: readings are means over time, and some moments go unseen."""
+LONG_LOOK_S = 2.0
+"""Readings over this long are taken to have seen the range of a varying power: 20 or more of any known sensor."""
 SENSOR_MEAN_S = 0.025
 """A power reading is a mean over at least this long (A100 and H100: 25 ms); a burst within it goes unseen."""
 STEADY_RATIO = 2.5
@@ -73,6 +75,16 @@ class PowerRange:
     def around(cls, seen_watts: Sequence[float]) -> PowerRange:
         """What was seen, with the margin on both sides."""
         return cls(min(seen_watts) * (1 - RANGE_MARGIN), max(seen_watts) * (1 + RANGE_MARGIN))
+
+    @classmethod
+    def of_readings(cls, watts: Sequence[float], seconds: float) -> PowerRange:
+        """Bounds on the power from readings over some seconds; over few of them a varying power has not shown all.
+
+        Below LONG_LOOK_S the range grows by a part of its width on both sides, by all of it at half as long. Power that
+        does not vary is not widened.
+        """
+        unseen = min(max(2 - 2 * seconds / LONG_LOOK_S, 0.0), 1.0) * (max(watts) - min(watts))
+        return cls.around([max(min(watts) - unseen, 0.0), max(watts) + unseen])
 
     def joined(self, other: PowerRange) -> PowerRange:
         """The range that holds both."""

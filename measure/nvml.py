@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from measure.counter import Change, Closing, PowerRange, lost_tick, window_energy
+from measure.counter import LONG_LOOK_S, Change, Closing, PowerRange, lost_tick, window_energy
 from measure.meter import Energy, Meter, NoMeter
 from measure.nvml_company import Company
 from measure.nvml_driver import Card
@@ -30,6 +30,8 @@ PROMPT_SHARE = 0.1
 """A window opens on a tick that was seen within this share of its period; a reader that was held up tries again."""
 WIDEST_ERROR_SHARE = 0.05
 """An energy whose stated error is a larger share of it is not resolved."""
+SETTLED_S = 0.15
+"""A sensor that renews its reading every 100 ms shows by then what began."""
 AVERAGE_S = 1.0
 """Where NVML has no instant power, the reading may be the mean of the second before (Ampere and newer)."""
 GAIN_ERROR_SHARE = 0.05
@@ -239,19 +241,21 @@ class NvmlMeter:
     def _power_ranges(self, window: _Window, closing: Closing) -> tuple[PowerRange, PowerRange]:
         """Bounds on the power (within the window, from its end to the next tick).
 
-        The second half of the window speaks for its end: its first readings may be from before the work.
+        The window's second half speaks for its end, or its last seconds if they are longer, but no reading that may be
+        from before the work.
         """
         begun_s, closed_s = window.begun_s, closing.closed_s
-        half_s = (begun_s + closed_s) / 2
+        settled_s = begun_s + SETTLED_S + self._sensor_mean_s
+        speaks_s = max(settled_s, closed_s - max((closed_s - begun_s) / 2, LONG_LOOK_S))
         samples = window.watch.samples
-        late = [s.watts for s in samples if half_s <= s.at_s <= closed_s]
+        late = [s.watts for s in samples if speaks_s <= s.at_s <= closed_s]
         moved_s = closed_s - window.opening.middle_s
         mean = (closing.before_joules - window.opening.joules) / moved_s
         self._seen = self._seen.joined(PowerRange.around([s.watts for s in samples] + [mean]))
         anything = PowerRange(
             self._seen.low_watts, max(self._seen.high_watts, self._power_limit_watts or 0.0)
         )
-        return (PowerRange.around([*late, mean]) if late else anything), anything
+        return (PowerRange.of_readings([*late, mean], closed_s - speaks_s) if late else anything), anything
 
 
 def _multiply_for(seconds: float, device: torch.device) -> None:

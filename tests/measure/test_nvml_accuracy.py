@@ -31,6 +31,24 @@ def test_joules_lie_within_the_stated_error(driver: Any, waveform: str, tick_s: 
     assert abs(sum(biases) / len(biases)) < 0.0015  # errors of single windows do not pile up
 
 
+@pytest.mark.parametrize("tick_s", TICKS_S)
+@pytest.mark.parametrize("waveform", WAVEFORMS)
+def test_short_windows_state_what_they_are_worth(driver: Any, waveform: str, tick_s: float) -> None:
+    """Windows of about a second: the truth is held as often, or the energy is refused for its error."""
+    rig = Rig(driver, tick_s=tick_s, **WAVEFORMS[waveform])
+    chance = random.Random(f"{waveform} {tick_s}")
+    held = []
+    for _ in range(100):
+        rig.clock.sleep(chance.random())
+        energy, true_joules = rig.window(0.7 + chance.random())
+        if energy.joules is None:
+            assert energy.refusal is not None and "too short" in energy.refusal["reason"]
+            continue
+        assert energy.error_joules is not None
+        held.append(abs(energy.joules - true_joules) <= energy.error_joules)
+    assert sum(held) >= 0.99 * len(held) and len(held) >= 40
+
+
 def test_the_budget_names_its_sources(driver: Any) -> None:
     budget = Rig(driver, **WAVEFORMS["load"]).assert_measures().budget
     assert budget is not None and set(budget) == {"opening_edge", "closing_edge", "counter_step"}

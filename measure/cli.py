@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("run_id", metavar="RUN-ID", help="a run's id, or enough of its beginning")
     _add_site_data(show)
     _add_site_data(commands.add_parser("check", help="validate all of site_data against schema.json"))
-    other_commands.add(commands, _add_site_data)
+    other_commands.add(commands, _add_site_data, DEFAULT_MODEL)
     return top
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 NAMES = ("compare", "import", "machine")
 
 
-def add(commands: Parsers, add_site_data: Callable[[argparse.ArgumentParser], None]) -> None:
+def add(
+    commands: Parsers, add_site_data: Callable[[argparse.ArgumentParser], None], default_model: str
+) -> None:
     """Add the parsers; each sets `act`, which takes the options and returns the exit code."""
     compare = commands.add_parser("compare", help="the ratio of each quantity of two runs, with its interval")
     compare.add_argument("first", metavar="RUN", help="a run's id, or enough of its beginning")
@@ -69,6 +71,21 @@ def add(commands: Parsers, add_site_data: Callable[[argparse.ArgumentParser], No
     )
     add_site_data(import_)
     import_.set_defaults(act=_import)
+    machine = commands.add_parser(
+        "machine", help="what this machine can measure, what not and why, and what to run"
+    )
+    machine.add_argument(
+        "--model",
+        metavar="NAME",
+        default=default_model,
+        help="the model that plans are told for (default: %(default)s)",
+    )
+    machine.add_argument(
+        "--no-probe", action="store_true", help="time nothing; plans then rest on runs of this machine"
+    )
+    _add_json(machine)
+    add_site_data(machine)
+    machine.set_defaults(act=_machine)
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:
@@ -106,6 +123,19 @@ def _import(options: argparse.Namespace) -> int:
     print(
         "To show them on a page, give the run an alias in docs/quantities.toml; docs/reference/measuring.md says how."
     )
+    return 0
+
+
+def _machine(options: argparse.Namespace) -> int:
+    from measure.capability import look
+    from measure.capability_view import print_capability
+    from measure.console import console
+
+    capability = look(options.site_data, options.model, probe=not options.no_probe)
+    if options.json:
+        print(json.dumps(capability.as_json(), indent=2, allow_nan=False, ensure_ascii=False))
+    else:
+        print_capability(console(), capability)
     return 0
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import platform
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
+from measure import host
 from measure.errors import UsageError
 
 PACKAGES = ("torch", "transformers", "accelerate", "gguf", "nvidia-ml-py", "numpy")
@@ -49,26 +46,21 @@ def available_bytes(device: torch.device) -> int:
     """Memory that a model may take now: the GPU's free bytes, or the machine's within its limits."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return min(psutil.virtual_memory().available, _cgroup_spare_bytes())
+    return host.available_bytes()
 
 
 def describe(device: torch.device, acted: str | None = None) -> dict[str, Any]:
     """The `machine` object of run.json; `acted` is the UUID of the card that a rehearsal acts with."""
-    cpu, cores = _cpu_name(), _cores()
-    memory = psutil.virtual_memory().total
     accelerator = _accelerator(device) if acted is None else _acted(acted)
-    gibibytes = round(memory / 2**30)
-    label = f"{cpu}, {cores} cores, {gibibytes} GiB"
+    label = host.label()
     if accelerator:
         label = f"{accelerator['name']} ({label})"
-    facts = "/".join(map(str, (cpu, cores, gibibytes, accelerator and accelerator["uuid"])))
-    slug = "gpu" if accelerator else "cpu"
     return {
-        "id": f"{slug}-{hashlib.sha256(facts.encode()).hexdigest()[:8]}",
+        "id": host.identity(accelerator["uuid"] if accelerator else None),
         "label": label,
-        "cpu": cpu,
-        "cpu_cores": cores,
-        "memory_bytes": memory,
+        "cpu": host.cpu_name(),
+        "cpu_cores": host.cores(),
+        "memory_bytes": host.memory_bytes(),
         "os": f"{platform.system()} {platform.release()}",
         "accelerator": accelerator,
     }
@@ -86,37 +78,6 @@ def software() -> dict[str, str | int | None]:
     versions["blas"] = "MKL" if torch.backends.mkl.is_available() else "other"
     versions["threads"] = torch.get_num_threads()
     return versions
-
-
-def _cpu_name() -> str:
-    """The processor's own name, with family and model where a hypervisor hides the rest."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    name = facts.get("model name") or platform.machine()
-    if not any(c.isdigit() for c in name) and "cpu family" in facts:
-        name += f" (family {facts['cpu family']}, model {facts.get('model', '?')})"
-    return name
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _cgroup_spare_bytes() -> int:
-    """Memory left under a container's limit; the whole address space where there is none."""
-    root = Path("/sys/fs/cgroup")
-    try:
-        limit = (root / "memory.max").read_text().strip()
-        used = int((root / "memory.current").read_text())
-    except (OSError, ValueError):
-        return 2**63
-    return 2**63 if limit == "max" else max(int(limit) - used, 0)
 
 
 def _accelerator(device: torch.device) -> dict[str, Any] | None:
@@ -140,7 +101,7 @@ def _acted(uuid: str) -> dict[str, Any]:
     return {
         "name": "a card that a rehearsal acts",
         "uuid": uuid,
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": host.memory_bytes(),
         "driver": driver,
         "power_limit_watts": power_limit_watts,
     }

@@ -70,6 +70,28 @@ class Card:
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
+    def name(self) -> str | None:
+        """What its maker calls it; None where NVML does not say."""
+        name = self._asked(self._nvml.nvmlDeviceGetName)
+        return None if name is None else str(name)
+
+    def driver(self) -> str | None:
+        """Version of the driver; None where NVML does not say."""
+        try:
+            return str(self._nvml.nvmlSystemGetDriverVersion())
+        except self._nvml.NVMLError:
+            return None
+
+    def memory_bytes(self) -> int | None:
+        """All its memory, bytes; None where NVML does not say."""
+        memory = self._asked(self._nvml.nvmlDeviceGetMemoryInfo)
+        return None if memory is None else int(memory.total)
+
+    def compute_capability(self) -> tuple[int, int] | None:
+        """CUDA's name of its generation, such as (9, 0); None where NVML does not say."""
+        found = self._asked(self._nvml.nvmlDeviceGetCudaComputeCapability)
+        return None if found is None else (int(found[0]), int(found[1]))
+
     def energy_joules(self) -> float:
         """Energy since the driver was loaded, joules, in steps of 1 mJ: the whole card's, or on Grace the module's."""
         return self._read("its energy counter", self._nvml.nvmlDeviceGetTotalEnergyConsumption) / 1000
@@ -195,6 +217,13 @@ class Card:
                 return former(handle)
 
         return query
+
+    def _asked(self, query: Callable[..., Any]) -> Any:
+        """NVML's answer to a question that not every driver knows; None where it has none."""
+        try:
+            return query(self._handle)
+        except self._nvml.NVMLError:
+            return None
 
     def _told(self, query: Callable[..., Any], *arguments: Any) -> int | None:
         """What NVML answers to a question that not every card knows; None where it has no answer."""

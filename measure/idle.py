@@ -49,7 +49,7 @@ def before_context(card: str | None) -> Json:
         return at_rest(open_rapl())
     from measure.nvml import open_gpu
 
-    return at_rest(open_gpu(card, own_bytes=lambda: 0))
+    return at_rest(open_gpu(card, own_bytes=None))
 
 
 def watts(answer: Json | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -234,7 +235,8 @@ def _gate_incoherences(sample: Json) -> Iterator[tuple[str, str, str]]:
 def parse(text: str) -> Any:
     """JSON as the contract allows it.
 
-    Raises ValueError for NaN, Infinity and repeated keys, which Python's reader would let pass.
+    Raises ValueError for NaN, Infinity, numbers that no 64 bits hold and repeated keys, which Python's reader would let
+    pass, and for nesting without end.
     """
 
     def no_constant(name: str) -> Any:
@@ -247,7 +249,26 @@ def parse(text: str) -> Any:
             raise ValueError(f"the key {sorted(twice)[0]!r} twice")
         return dict(pairs)
 
-    return json.loads(text, parse_constant=no_constant, object_pairs_hook=once)
+    def finite(digits: str) -> float:
+        number = float(digits)
+        return number if math.isfinite(number) else no_constant(digits)
+
+    def whole(digits: str) -> int:
+        number = int(digits) if len(digits) <= 20 else 2**64
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{digits[:24]}…, an integer of more than 64 bits")
+        return number
+
+    try:
+        return json.loads(
+            text,
+            parse_constant=no_constant,
+            parse_float=finite,
+            parse_int=whole,
+            object_pairs_hook=once,
+        )
+    except RecursionError as error:
+        raise ValueError("brackets within brackets without end") from error
 
 
 def _problem(path: Path, line: int | None, error: ValidationError) -> Problem:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from measure.check import Checker
+from measure.check import Checker, parse
 from tests.measure.conftest import ROOT, Command, FinishedRun
 
 Change = Callable[[dict[str, Any]], object]
@@ -52,6 +52,7 @@ def test_what_a_run_writes_is_valid(finished: FinishedRun) -> None:
         (lambda s: s.update(duration_s="1 s"), "duration_s: expected number or null, found '1 s'"),
         (lambda s: s.update(duration_s=float("nan")), "expected one sample as JSON, found NaN"),
         (lambda s: s.update(duration_s=float("inf")), "expected one sample as JSON, found Infinity"),
+        (lambda s: s.update(kv_cache_bytes=2**63), "expected one sample as JSON, found 9223372036854775808"),
         (lambda s: s.update(duration_s=None), "duration_s: expected seconds, or a refusal"),
         (lambda s: s.pop("tokens"), "expected the field 'tokens', found none"),
         (lambda s: s.update(tokens=1), "tokens: expected 500 x 1 steps, found 1"),
@@ -186,3 +187,24 @@ def test_the_schema_is_a_schema_and_explains_itself() -> None:
         if "description" not in field and "$ref" not in field and "anyOf" not in field
     ]
     assert unexplained == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1e999]", "1e999"),
+        ("[-1e999]", "1e999"),
+        ("[NaN]", "NaN"),
+        (f"[{2**63}]", "64 bits"),
+        (f"[{'9' * 5000}]", "64 bits"),
+        ('{"a": 1, "a": 2}', "twice"),
+        ("[" * 100_000, "without end"),
+    ],
+)
+def test_json_that_is_no_data_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse(text)
+
+
+def test_the_largest_numbers_are_data() -> None:
+    assert parse(f"[{2**63 - 1}, {-(2**63)}, 1.5e308]") == [2**63 - 1, -(2**63), 1.5e308]

@@ -296,12 +296,10 @@ def test_one_bad_file_keeps_all_out(
         (lambda t: t.pop("samples_ns"), ["field samples_ns", "found none"]),
         (lambda t: t.update(avg_ns=-5), ["field avg_ns", "-5"]),
         (lambda t: t.update(samples_ns=[1e300] * 5), ["samples_ns[0]", "1e+300"]),
-        (lambda t: t.update(samples_ns=[10**400]), ["samples_ns[0]", "at most"]),
         (lambda t: t.update(samples_ns=[-1, 2, 3]), ["samples_ns[0]", "more than 0"]),
         (lambda t: t.update(samples_ns=[]), ["samples_ns", "at least one number"]),
         (lambda t: t.update(samples_ns=["5"]), ["samples_ns[0]", "'5'"]),
         (lambda t: t.update(samples_ns=[True]), ["samples_ns[0]", "True"]),
-        (lambda t: t.update(avg_ns=10**30), ["avg_ns", str(2**63 - 1)]),
         (lambda t: t.update(avg_ns=11127611259 + 1000), ["avg_ns", "mean of samples_ns"]),
         (lambda t: t.update(samples_ts=[1.0] * 5), ["samples_ts", "512 tokens over samples_ns"]),
         (lambda t: t.update(samples_ts=[46.0]), ["samples_ts", "5 rates"]),
@@ -331,6 +329,24 @@ def test_what_is_wrong_in_a_field_is_named(
     assert f"{path}, record 1" in error
     for word in words:
         assert word in error
+
+
+@pytest.mark.parametrize("digits", ["1" * 30, "1" * 400, "1" * 5000, "1e999", "-1e999"])
+def test_a_number_that_nothing_can_hold(
+    tmp_path: Path, site_data: Path, capsys: pytest.CaptureFixture[str], digits: str
+) -> None:
+    path = tmp_path / "huge.json"
+    text = (DATA / "llama-bench-f32.json").read_text()
+    path.write_text(text.replace("11127611259", digits), encoding="utf-8")
+    error = refused(site_data, capsys, path, *MODEL)
+    assert str(path) in error and digits[:20] in error
+    assert len(error) < 500
+
+
+def test_brackets_without_end(tmp_path: Path, site_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text('[{"build_commit": ' + "[" * 100_000, encoding="utf-8")
+    assert "without end" in refused(site_data, capsys, path, *MODEL)
 
 
 def test_nan_is_no_number(tmp_path: Path, site_data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from contextlib import closing
 from importlib import metadata
 from typing import Any
 
@@ -10,6 +11,8 @@ import torch
 
 from measure import host
 from measure.errors import UsageError
+from measure.nvml_driver import Card
+from measure.ticks import DriverError
 
 PACKAGES = ("torch", "transformers", "accelerate", "gguf", "nvidia-ml-py", "numpy")
 
@@ -110,18 +113,8 @@ def _acted(uuid: str) -> dict[str, Any]:
 def _driver_facts(uuid: str) -> tuple[str | None, float | None]:
     """(driver version, enforced power limit in watts) from NVML; None where it does not say."""
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:  # no library, no driver, no permission: the facts are then unknown
+        card = Card(uuid)
+    except DriverError:  # no library, no driver, no permission: the facts are then unknown
         return None, None
-    driver = power_limit_watts = None
-    try:
-        driver = pynvml.nvmlSystemGetDriverVersion()
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        power_limit_watts = pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000
-    except pynvml.NVMLError:
-        pass
-    finally:
-        pynvml.nvmlShutdown()
-    return driver, power_limit_watts
+    with closing(card):
+        return card.driver(), card.power_limit_watts()

@@ -11,6 +11,8 @@ from types import FrameType
 from measure import commands as other_commands
 from measure import record
 from measure.begin import Request
+from measure.cards import REHEARSAL, rehearsed
+from measure.code import REPOSITORY
 from measure.console import console
 from measure.errors import MeasureError, UsageError
 from measure.plan import PLAN_NAMES, parse_budget
@@ -104,6 +106,11 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
             f"--site-data {site_data}: expected a folder with schema.json and models/, found none; "
             "run from the root of the repository, or name the folder"
         )
+    if rehearsed(options.device) and site_data.resolve() == (REPOSITORY / "site_data").resolve():
+        raise UsageError(
+            f"--device {options.device}: a rehearsal's figures are no measurements, and {site_data} is published. "
+            "Name a folder of its own with --site-data"
+        )
     signal.signal(signal.SIGTERM, _interrupt)
     with record.only_run(site_data), ProgressReport() as report:
         session = _session(options, arguments, report)
@@ -134,7 +141,6 @@ def _session(options: argparse.Namespace, arguments: list[str], report: Progress
         return Session(request, None, report)
     resumed = record.RunRecord.resume(options.site_data, options.resume)
     weights = resumed.run["model"]["weights"]
-    accelerator = resumed.run["machine"]["accelerator"]
     if weights["kind"] == "file" and options.weights == "random":
         raise UsageError(
             f"--resume {options.resume}: this run uses {weights['file']}; say again where it is, with --weights PATH"
@@ -143,12 +149,20 @@ def _session(options: argparse.Namespace, arguments: list[str], report: Progress
         site_data=options.site_data,
         model=resumed.run["model"]["name"],
         plan=resumed.run["plan"]["name"],
-        device=accelerator["uuid"] if accelerator else "cpu",
+        device=_device_of(resumed.run),
         weights=options.weights if weights["kind"] == "file" else weights["kind"],
         budget_s=options.budget,
         argv=tuple(resumed.run["argv"]),
     )
     return Session(request, resumed, report)
+
+
+def _device_of(run: record.Json) -> str:
+    """The `--device` that names the one on which a run began."""
+    accelerator = run["machine"]["accelerator"]
+    if not accelerator:
+        return "cpu"
+    return (REHEARSAL if run.get("rehearsal") else "") + str(accelerator["uuid"])
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -77,7 +77,7 @@ def remarks(run: Json, samples: Sequence[Json]) -> list[str]:
         lines.append(f"energy {unmetered['kind']}: {unmetered['reason']}")
     for check in run.get("mode_checks", []):
         lines.append(_mode_check(check))
-    lines += _quiet(samples)
+    lines += quiet_words(samples)
     return lines
 
 
@@ -91,8 +91,8 @@ def _mode_check(check: Json) -> str:
     )
 
 
-def _quiet(samples: Sequence[Json]) -> list[str]:
-    """Whether the machine was quiet, plainly."""
+def quiet_words(samples: Sequence[Json]) -> list[str]:
+    """Whether the machine was quiet, plainly; nothing where no window was long enough to tell."""
     timed = [s for s in samples if not s["warm_up"]]
     shares = [s["foreign_cpu_share"] for s in timed if s["foreign_cpu_share"] is not None]
     if not shares:

@@ -8,7 +8,8 @@ nothing is proved either way.
 
     python -m tests.bench.repeatability RUN-ID [--processes 2] [--budget TIME] [--site-data site_data]
 
-Takes the time of that many of the run's processes, or the most important cells within the budget. Writes nothing into site_data. Exit code 1 below a target.
+Takes the time of that many of the run's processes, or the most important cells within the budget. Writes nothing
+into site_data. Exit code 1 below a target.
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ class Device:
     unusable: str | None
     """Why nothing can be measured on it; None: it can."""
     machine_id: str
+    company: str | None = None
+    """Who else is on it, in words: samples taken beside them would be refused; None where nobody is seen."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +224,11 @@ def _gpus(told: dict[str, Any]) -> Iterator[Device]:
 
 def _gpu(name: str, uuid: str, told: dict[str, Any]) -> Device:
     from measure.nvml import open_gpu
+    from measure.nvml_company import Company
     from measure.nvml_driver import Card
     from measure.ticks import DriverError
 
-    label, memory_bytes, free_bytes, driver, capability = uuid, None, None, None, None
+    label, memory_bytes, free_bytes, driver, capability, company = uuid, None, None, None, None, None
     unusable = told.get("failed")
     try:
         card = Card(uuid)
@@ -237,6 +240,7 @@ def _gpu(name: str, uuid: str, told: dict[str, Any]) -> Device:
             memory_bytes, capability = card.memory_bytes(), card.compute_capability()
             with contextlib.suppress(DriverError):
                 free_bytes = None if memory_bytes is None else memory_bytes - card.memory_used_bytes()
+                company = Company(card, None).any()
     if unusable is None and told.get("cuda") is None:
         unusable = f"this torch, {told.get('torch')}, was built without CUDA; install one that was"
     if unusable is None and capability is not None and capability < OLDEST_WITH_BFLOAT16:
@@ -253,6 +257,7 @@ def _gpu(name: str, uuid: str, told: dict[str, Any]) -> Device:
         meter=open_gpu(uuid, own_bytes=None).describe(),
         unusable=unusable,
         machine_id=host.identity(uuid),
+        company=company,
     )
 
 

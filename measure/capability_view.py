@@ -52,6 +52,8 @@ def _device(device: Device) -> Iterator[str]:
         yield f"  time: prefill, decode, ceilings and the size of the cache, in {device.dtype} ({why})"
         for mode in device.modes:
             yield f"  decode {mode.name}: " + (f"no, {mode.missing}" if mode.missing else "yes")
+    if device.company:
+        yield f"  not alone: {device.company}; samples taken meanwhile would be refused as contaminated"
     refusal = device.meter["refusal"]
     if refusal:
         yield f"  energy: {refusal['kind']}, {refusal['reason']}"

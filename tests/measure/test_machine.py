@@ -46,7 +46,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], driver: fake.FakeDriver) -> fake.FakeDriver:
     """A GPU that NVML shows in real time, and that CUDA would use."""
-    driver.configure(virtual=0)
+    driver.configure(virtual=0, own_listed=0, own_bytes=0)  # we have no context on it
     monkeypatch.setattr(cards, "visible", lambda: [fake.UUID])
     return driver
 
@@ -175,6 +175,15 @@ def test_a_gpu_whose_meter_refuses_is_timed_all_the_same(
         card.set(key, value)
     out = command(site_data, capsys=capsys)
     assert words in out and "--plan gpu --device cuda:0" in out
+
+
+def test_others_on_the_card_are_told(
+    site_data: Path, card: fake.FakeDriver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "not alone" not in command(site_data, capsys=capsys)
+    card.set("other_processes", 2)
+    out = command(site_data, capsys=capsys)
+    assert "not alone: 2 other processes" in out and "contaminated" in out
 
 
 def test_a_torch_without_cuda_cannot_use_the_card(

@@ -65,9 +65,11 @@ def site_data(tmp_path: Path) -> Path:
 class Command:
     """`python -m measure` in a process of its own."""
 
+    module: str = "measure"
+
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "measure", *arguments],
+            [sys.executable, "-m", self.module, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -86,6 +88,12 @@ class Command:
 @pytest.fixture(scope="session")
 def measure() -> Command:
     return Command()
+
+
+@pytest.fixture(scope="session")
+def fast_measure() -> Command:
+    """The same with workers that need no torch and make their figures up, for what a session does around them."""
+    return Command("tests.measure.fast_worker")
 
 
 @dataclass(frozen=True)

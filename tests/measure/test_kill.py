@@ -101,7 +101,7 @@ def test_fifty_kills_cost_nothing_that_was_complete(site_data: Path, measure: Co
     moments = random.Random(20)
     runs = Killed("tests.measure.fast_worker", site_data)
     while runs.kills < KILLS:
-        runs.kill_after(moments.uniform(0.05, 0.9))
+        runs.kill_after(moments.uniform(0.05, 0.7))
     runs.finish()
     assert runs.kills_after_samples > KILLS / 4, (
         "most kills came before the first sample: they showed nothing"

@@ -174,40 +174,27 @@ def start_and_wait_for_samples(
     raise AssertionError("no samples after two minutes")
 
 
-@pytest.fixture
-def interrupted(site_data: Path, measure: Command, request: pytest.FixtureRequest) -> tuple[Path, str, str]:
-    """(folder, run id, what was said) of a run that a signal stopped in its second process."""
-    process = start_and_wait_for_samples(measure, site_data, 3, process_number=1)
-    os.kill(process.pid, request.param)
+def test_a_run_stopped_by_ctrl_c_is_kept_and_resumed(site_data: Path, fast_measure: Command) -> None:
+    """What SIGKILL leaves is in test_kill.py."""
+    process = start_and_wait_for_samples(fast_measure, site_data, 3, process_number=1)
+    process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
     (folder,) = (p for p in (site_data / "unfinished").iterdir() if p.is_dir())
-    return folder, folder.name, said
-
-
-@pytest.mark.parametrize(
-    "interrupted", [signal.SIGKILL, signal.SIGINT], indirect=True, ids=["SIGKILL", "Ctrl-C"]
-)
-def test_an_interrupted_run_is_kept_and_resumed(
-    interrupted: tuple[Path, str, str], site_data: Path, measure: Command, request: pytest.FixtureRequest
-) -> None:
-    folder, run_id, said = interrupted
+    assert f"python -m measure run --resume {folder.name}" in said
     before = (folder / "samples.jsonl").read_bytes()
-    whole = before[: before.rfind(b"\n") + 1]
-    assert whole.count(b'"process": 1,') >= 3
+    assert before.endswith(b"\n") and before.count(b'"process": 1,') >= 3
     assert not (site_data / "runs").exists()
-    if "Ctrl-C" in request.node.name:
-        assert f"python -m measure run --resume {run_id}" in said
-        assert before == whole
 
-    done = measure("run", "--resume", run_id, "--site-data", str(site_data))
+    done = fast_measure("run", "--resume", folder.name, "--site-data", str(site_data))
     assert done.returncode == 0, done.stderr
-    complete = site_data / "runs" / run_id
-    assert (complete / "samples.jsonl").read_bytes().startswith(whole)  # nothing lost, nothing rewritten
+    complete = site_data / "runs" / folder.name
+    content = (complete / "samples.jsonl").read_bytes()
+    assert content.startswith(before)  # nothing lost, nothing rewritten
     run = json.loads((complete / "run.json").read_text())
-    samples = [json.loads(line) for line in (complete / "samples.jsonl").read_text().splitlines()]
     assert len(run["processes"]) == 4  # the interrupted round was finished by a process of its own
-    assert_all_taken(run, samples)
-    checked = measure("check", "--site-data", str(site_data))
+    assert_all_taken(run, [json.loads(line) for line in content.decode().splitlines()])
+    checked = fast_measure("check", "--site-data", str(site_data))
     assert checked.returncode == 0, checked.stderr
 
 

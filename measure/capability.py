@@ -104,6 +104,8 @@ class Capability:
     """Why nothing was timed, in words; None where there was no reason."""
     read_bytes_per_s: float | None
     flop_per_s: float | None
+    foreign_cpu_share: float | None
+    """Share of the CPU that others have just now, 0 to 1."""
     devices: tuple[Device, ...]
     fits: tuple[Fit, ...]
     courses: tuple[Course, ...]
@@ -126,6 +128,7 @@ class Capability:
             "not_timed": self.busy,
             "read_bytes_per_s": self.read_bytes_per_s,
             "flop_per_s": self.flop_per_s,
+            "foreign_cpu_share": self.foreign_cpu_share,
             "devices": [asdict(device) for device in self.devices],
             "models": [asdict(fit) for fit in self.fits],
             "plans": [asdict(course) for course in self.courses],
@@ -158,6 +161,7 @@ def look(site_data: Path, model: str, *, probe: bool = True) -> Capability:
         busy=busy,
         read_bytes_per_s=told.get("bytes_per_s"),
         flop_per_s=told.get("flop_per_s"),
+        foreign_cpu_share=told.get("foreign_cpu_share"),
         devices=devices,
         fits=fits,
         courses=tuple(courses),

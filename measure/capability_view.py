@@ -11,6 +11,7 @@ from rich.text import Text
 
 from measure.capability import WHY_DTYPE, Capability, Device
 from measure.comparison_view import quantity_text
+from measure.gates import FOREIGN_CPU_SHARE_MOST
 from measure.progress import duration
 
 
@@ -36,6 +37,11 @@ def _head(capability: Capability) -> Iterator[str]:
         )
     elif capability.busy:
         yield f"nothing was timed: {capability.busy}"
+    share = capability.foreign_cpu_share
+    if share is not None:
+        most = FOREIGN_CPU_SHARE_MOST
+        told = "few enough" if share <= most else "samples on the CPU would be refused as contaminated"
+        yield f"others have {share:.1%} of the CPU just now, and {most:.0%} is allowed: {told}"
 
 
 def _device(device: Device) -> Iterator[str]:

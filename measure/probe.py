@@ -1,7 +1,7 @@
 """A short look at what torch can do here, in a process of its own: `python -m measure.probe`. Decides nothing.
 
 Sees no GPU, so that it makes no context on one. Prints one JSON object: versions, whether torch was built for CUDA, why
-it cannot compile, and what the CPU reads and multiplies in float32 at most.
+it cannot compile, what others do with the CPU, and what it reads and multiplies in float32 at most.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import os
 import sys
 import time
 from typing import Any
+
+REST_S = 1.0
+"""How long this process does nothing, to see what others do."""
 
 LOOK_S = 2.0
 """How long the rates are looked for; the highest counts."""
@@ -33,11 +36,14 @@ def look(*, rates: bool) -> dict[str, Any]:
         "no_compiler": _no_compiler(),
         "bytes_per_s": None,
         "flop_per_s": None,
+        "foreign_cpu_share": None,
     }
     if rates:
-        from measure import host
+        from measure import clock, host
         from measure.ceilings import Ceilings
 
+        with clock.window(lambda: None) as rest:
+            time.sleep(REST_S)
         ceilings = Ceilings(
             torch.device("cpu"),
             torch.float32,
@@ -48,7 +54,11 @@ def look(*, rates: bool) -> dict[str, Any]:
         end = time.monotonic() + LOOK_S
         while time.monotonic() < end:
             best = best.highest(ceilings.probe())
-        found |= {"bytes_per_s": best.bytes_per_s, "flop_per_s": best.flop_per_s}
+        found |= {
+            "bytes_per_s": best.bytes_per_s,
+            "flop_per_s": best.flop_per_s,
+            "foreign_cpu_share": rest.foreign_cpu_share,
+        }
     return found
 
 

@@ -27,6 +27,7 @@ TOLD = {
     "no_compiler": None,
     "bytes_per_s": 40e9,
     "flop_per_s": 150e9,
+    "foreign_cpu_share": 0.01,
 }
 
 
@@ -36,7 +37,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     facts: dict[str, Any] = dict(TOLD)
 
     def ask(*, rates: bool) -> dict[str, Any]:
-        return facts if rates else facts | {"bytes_per_s": None, "flop_per_s": None}
+        return facts if rates else facts | dict.fromkeys(("bytes_per_s", "flop_per_s", "foreign_cpu_share"))
 
     monkeypatch.setattr(capability, "_ask_torch", ask)
     monkeypatch.setattr(cards, "visible", list)
@@ -65,6 +66,16 @@ def test_a_cpu(site_data: Path, told: dict[str, Any], capsys: pytest.CaptureFixt
     assert f"python -m measure run --model tiny --plan standard --device cpu --site-data {site_data}" in out
     assert "python -m measure check" in out and "make site" in out
     assert "llama-2-70b" in out
+
+
+def test_a_busy_cpu_is_told(
+    site_data: Path, told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "others have 1.0% of the CPU just now, and 5% is allowed: few enough" in command(
+        site_data, capsys=capsys
+    )
+    told["foreign_cpu_share"] = 0.4
+    assert "would be refused as contaminated" in command(site_data, capsys=capsys)
 
 
 def test_its_json(site_data: Path, told: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,9 +342,11 @@ def test_the_probe_times_reads_and_products(monkeypatch: pytest.MonkeyPatch) -> 
     from measure import probe
 
     monkeypatch.setattr(probe, "LOOK_S", 0.0)
+    monkeypatch.setattr(probe, "REST_S", 0.3)
     found = probe.look(rates=True)
     assert 1e8 < found["bytes_per_s"] < 1e13
     assert 1e8 < found["flop_per_s"] < 1e15
+    assert 0 <= found["foreign_cpu_share"] <= 1
 
 
 def test_a_probe_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, site_data: Path) -> None:

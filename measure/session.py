@@ -96,7 +96,7 @@ class Session:
         self._enter(process, round_)
         deadline = self._pace.deadline(round_)
         self._take_rests(process, round_)
-        self._check_modes(process)
+        self._check_modes(process, round_)
         steps: dict[Cell, int] = {}
         warm: list[tuple[PlannedCell, int]] = []
         for planned, missing in self._tally.wanted(round_):
@@ -121,18 +121,11 @@ class Session:
                 queue.append((planned, turn))  # again, later, unless it may not be
 
     def _enter(self, process: WorkerProcess, round_: int) -> None:
-        """Give the process its number, and keep what was measured before it."""
+        """Give the process its number, and record it."""
         assert self.record is not None
         process.number = len(self.record.run["processes"])
-        build_s = process.built["build_s"]
-        self.record.run["processes"].append(
-            {
-                "process": process.number,
-                "round": round_,
-                "started_at": process.started_at,
-                "build_s": build_s,
-            }
-        )
+        facts = {"started_at": process.started_at, "build_s": process.built["build_s"]}
+        self.record.run["processes"].append({"process": process.number, "round": round_, **facts})
         self.record.save()
         self._pace.build_s = time.monotonic() - process.opened_s
 
@@ -146,7 +139,7 @@ class Session:
                 while self._tally.missing(planned, round_):
                     self._timed(process, planned.cell, 1, round_)
 
-    def _check_modes(self, process: WorkerProcess) -> None:
+    def _check_modes(self, process: WorkerProcess, round_: int) -> None:
         """Once a run: whether each faster mode computes what eager does. One that does not is not measured."""
         assert self.record is not None
         checks: dict[str, Json] = {c["mode"]: c for c in self.record.run.get("mode_checks", [])}
@@ -156,6 +149,7 @@ class Session:
             if not cells:
                 continue
             if mode not in checks:
+                self._show(round_, f"checking that {mode} computes what eager does")
                 answer = process.check_mode(mode, cells[0].length)
                 if answer["event"] == "mode_check":
                     checks[mode] = answer["check"]
@@ -166,7 +160,7 @@ class Session:
             if answer["event"] == "refused":
                 self._report.say(f"{mode}: {answer['refusal']['reason']}")
                 for cell in cells:
-                    self._keep(process, cell, answer, 1, 0, warm_up=True)
+                    self._keep(process, cell, answer, 1, round_, warm_up=True)
 
     def _warm_up(self, process: WorkerProcess, planned: PlannedCell, round_: int) -> int:
         """Take windows until the cell is steady; returns the steps that a timed window needs."""

@@ -6,7 +6,6 @@ asked through NVML, torch in a process of its own that sees no card (probe.py). 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import subprocess
@@ -16,59 +15,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import cards, host, record, work
+from measure import devices, host, record, work
 from measure.begin import SEED
+from measure.devices import Device
 from measure.errors import MeasureError
 from measure.forecast import Forecast, forecast
-from measure.plan import CPU, DECODE_MODES, GPU, make_plan
+from measure.plan import CPU, GPU, make_plan
 from measure.record import Json
 from measure.sizes import ELEMENT_BYTES, Sizes, known_models
 
 MACHINE_VERSION = 1
 """Of `as_json`; raised when a key goes or changes its meaning."""
 
-DTYPES = {CPU: "float32", GPU: "bfloat16"}
-WHY_DTYPE = {
-    CPU: "few CPUs are fast in 16 bits",
-    GPU: "the type that models are published in, and that tensor cores are made for",
-}
 PLANS = {CPU: ("standard", "quick"), GPU: ("gpu",)}
 """The plans for a device, the fullest first."""
 
 GPU_BUDGET = "8m"
-OLDEST_WITH_BFLOAT16 = (8, 0)
 PROBE_S = 120
 """A probe that takes longer has failed: importing torch takes seconds even from a slow disk."""
-
-
-@dataclass(frozen=True)
-class Mode:
-    """A way to run a decode step; `missing` says why it cannot be had, None: it can."""
-
-    name: str
-    missing: str | None
-
-
-@dataclass(frozen=True)
-class Device:
-    """One device that a model could run on."""
-
-    name: str
-    """What `--device` takes."""
-    kind: str
-    label: str
-    memory_bytes: int | None
-    free_bytes: int | None
-    driver: str | None
-    dtype: str
-    modes: tuple[Mode, ...]
-    meter: Json
-    """The `meter` object of a run."""
-    unusable: str | None
-    """Why nothing can be measured on it; None: it can."""
-    machine_id: str
-    company: str | None = None
-    """Who else is on it, in words: samples taken beside them would be refused; None where nobody is seen."""
 
 
 @dataclass(frozen=True)
@@ -143,14 +107,14 @@ def look(site_data: Path, model: str, *, probe: bool = True) -> Capability:
     """
     chosen = Sizes.load(site_data, model)
     told, busy = _probe(site_data, rates=probe)
-    devices = (*_gpus(told), _cpu(told))
+    found = (*devices.gpus(told), devices.cpu(told))
     rates = (told["bytes_per_s"], told["flop_per_s"]) if told.get("bytes_per_s") else None
     fits = tuple(
-        _fit(Sizes.load(site_data, name), device) for device in devices for name in known_models(site_data)
+        _fit(Sizes.load(site_data, name), device) for device in found for name in known_models(site_data)
     )
     courses = [
         course
-        for device in devices
+        for device in found
         if device.unusable is None and _fit(chosen, device).fits
         for course in _courses(site_data, chosen, device, rates)
     ]
@@ -162,7 +126,7 @@ def look(site_data: Path, model: str, *, probe: bool = True) -> Capability:
         read_bytes_per_s=told.get("bytes_per_s"),
         flop_per_s=told.get("flop_per_s"),
         foreign_cpu_share=told.get("foreign_cpu_share"),
-        devices=devices,
+        devices=found,
         fits=fits,
         courses=tuple(courses),
     )
@@ -198,71 +162,6 @@ def _ask_torch(*, rates: bool) -> dict[str, Any]:
         return {"failed": f"torch could not be asked: {lines[-1]}"}
     except (subprocess.SubprocessError, OSError, ValueError, IndexError) as error:
         return {"failed": f"torch could not be asked: {error}"}
-
-
-def _cpu(told: dict[str, Any]) -> Device:
-    from measure.rapl import open_rapl
-
-    compiler = told.get("no_compiler")
-    missing = {"compiled": compiler and f"it needs a C++ compiler, and torch found none: {compiler}"}
-    return Device(
-        name="cpu",
-        kind=CPU,
-        label=host.cpu_name(),
-        memory_bytes=host.memory_bytes(),
-        free_bytes=host.available_bytes(),
-        driver=None,
-        dtype=DTYPES[CPU],
-        modes=tuple(Mode(mode, missing.get(mode)) for mode in DECODE_MODES[CPU]),
-        meter=open_rapl().describe(),
-        unusable=told.get("failed"),
-        machine_id=host.identity(None),
-    )
-
-
-def _gpus(told: dict[str, Any]) -> Iterator[Device]:
-    """The cards that CUDA would use, in its order."""
-    for number, uuid in enumerate(cards.visible()):
-        yield _gpu(f"cuda:{number}", uuid, told)
-
-
-def _gpu(name: str, uuid: str, told: dict[str, Any]) -> Device:
-    from measure.nvml import open_gpu
-    from measure.nvml_company import Company
-    from measure.nvml_driver import Card
-    from measure.ticks import DriverError
-
-    label, memory_bytes, free_bytes, driver, capability, company = uuid, None, None, None, None, None
-    unusable = told.get("failed")
-    try:
-        card = Card(uuid)
-    except DriverError:
-        pass  # what can be told of it is its UUID; the meter says why
-    else:
-        with contextlib.closing(card):
-            label, driver = card.name() or uuid, card.driver()
-            memory_bytes, capability = card.memory_bytes(), card.compute_capability()
-            with contextlib.suppress(DriverError):
-                free_bytes = None if memory_bytes is None else memory_bytes - card.memory_used_bytes()
-                company = Company(card, None).any()
-    if unusable is None and told.get("cuda") is None:
-        unusable = f"this torch, {told.get('torch')}, was built without CUDA; install one that was"
-    if unusable is None and capability is not None and capability < OLDEST_WITH_BFLOAT16:
-        unusable = f"it has no bfloat16 (compute capability {capability[0]}.{capability[1]}, 8.0 is the first with it)"
-    return Device(
-        name=name,
-        kind=GPU,
-        label=label,
-        memory_bytes=memory_bytes,
-        free_bytes=free_bytes,
-        driver=driver,
-        dtype=DTYPES[GPU],
-        modes=tuple(Mode(mode, None) for mode in DECODE_MODES[GPU]),
-        meter=open_gpu(uuid, own_bytes=None).describe(),
-        unusable=unusable,
-        machine_id=host.identity(uuid),
-        company=company,
-    )
 
 
 def _fit(sizes: Sizes, device: Device) -> Fit:

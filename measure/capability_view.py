@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from measure.capability import WHY_DTYPE, Capability, Device
+from measure.capability import Capability
 from measure.comparison_view import quantity_text
+from measure.devices import WHY_DTYPE, Device
 from measure.gates import FOREIGN_CPU_SHARE_MOST
 from measure.progress import duration
 

@@ -108,7 +108,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     from measure import foreign, foreign_files
-    from measure.optimum_benchmark import Said
+    from measure.optimum_config import Said
 
     said = Said(options.dtype, options.prompt_tokens, options.date)
     with record.only_run(options.site_data):

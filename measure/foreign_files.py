@@ -8,7 +8,7 @@ from pathlib import Path
 from measure import llama_bench, llama_bench_files, optimum_benchmark
 from measure.errors import MeasureError, UsageError
 from measure.foreign import ForeignRun
-from measure.optimum_benchmark import Said
+from measure.optimum_config import Said
 from measure.sizes import Sizes, known_models
 
 LARGEST_BYTES = 64 * 2**20

@@ -567,7 +567,7 @@ def test_any_value_in_any_field_is_imported_as_the_contract_has_it_or_refused(
 ) -> None:
     from measure import foreign, foreign_files
     from measure.check import Checker
-    from measure.optimum_benchmark import Said
+    from measure.optimum_config import Said
 
     path = contract.parent / "any.json"
     tests = real()

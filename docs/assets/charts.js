@@ -180,18 +180,36 @@
       return this.part.x[1] - this.part.x[0] < 1;
     }
 
-    /** Where in the plot a pointer is, as shares of the axes' ranges. */
-    share(event) {
-      const box = this.canvas.getBoundingClientRect();
+    /** The plot's corner in the host, in CSS pixels. */
+    get corner() {
       const [left, top] = this.view.origin();
+      const padding = this.view.padding();
+      return [left + padding.left, top + padding.top];
+    }
+
+    /** A place in the host as shares of the axes' ranges. */
+    shareOf({ x, y }) {
+      const [left, top] = this.corner;
       const along = (axis, position) => {
         const [begin, end] = this.view.scale(axis).range();
         return (position - begin) / (end - begin);
       };
-      return { x: along("x", event.clientX - box.left - left), y: along("y", event.clientY - box.top - top) };
+      return { x: along("x", x - left), y: along("y", y - top) };
     }
 
-    zoom(factor, around = { x: 0.5, y: 0.5 }) {
+    share(event) {
+      const box = this.canvas.getBoundingClientRect();
+      return this.shareOf({ x: event.clientX - box.left, y: event.clientY - box.top });
+    }
+
+    /** What to zoom around where nobody points: the point that is told, or the one nearest to the middle. */
+    heart() {
+      const far = ({ x, y }) => Math.hypot(x - this.width / 2, y - this.height / 2);
+      const point = this.told ?? this.points().sort((a, b) => far(a) - far(b))[0];
+      return point ? this.shareOf(point) : { x: 0.5, y: 0.5 };
+    }
+
+    zoom(factor, around = this.heart()) {
       const size = Math.min(1, Math.max(1 / MOST, (this.part.x[1] - this.part.x[0]) / factor));
       for (const axis of ["x", "y"]) {
         const [from, to] = this.part[axis];
@@ -218,7 +236,7 @@
     /** The points in sight: where each is in the host, what is said of it, and which line it is on. */
     points() {
       const found = [];
-      const [left, top] = this.view.origin();
+      const [left, top] = this.corner;
       const inside = { x: this.view.scale("x").range(), y: this.view.scale("y").range() };
       const between = (value, [a, b]) => value >= Math.min(a, b) - 1 && value <= Math.max(a, b) + 1;
       const walk = (mark) => {

@@ -58,5 +58,5 @@ def tokens_axis(tokens: Sequence[int], title: str, narrow: bool) -> Any:
         scale = alt.Scale(type="log", domain=[ticks[0] / 1.25, ticks[-1] * 1.25], nice=False)
     else:
         scale = alt.Scale(domain=[0, ticks[-1] * 1.04], nice=False)
-    axis = alt.Axis(values=ticks, grid=False, format=",d", labelOverlap="greedy")
+    axis = alt.Axis(values=ticks, grid=False, format=",d", labelOverlap="greedy", tickMinStep=1)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)

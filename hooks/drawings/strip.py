@@ -40,7 +40,7 @@ def strip(
         "x:Q",
         title="Process",
         scale=alt.Scale(domain=[processes[0] - 0.6, processes[-1] + 0.6], nice=False, zero=False),
-        axis=alt.Axis(values=processes[::every], grid=False, format="d"),
+        axis=alt.Axis(values=processes[::every], grid=False, format="d", tickMinStep=1),
     )
     y = alt.Y(
         "y:Q",

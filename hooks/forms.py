@@ -84,7 +84,7 @@ def read(parsed: Placeholder, site: Site) -> Reading:
         raise PublishError(
             f"{reading.id} has no interval to show",
             expected="a measured number, or a formula over some",
-            found=f"a {reading.kind} number",
+            found="a range over cells" if reading.kind == "range" else f"a {reading.kind} number",
             mend="leave as=interval out",
         )
     return reading
@@ -118,7 +118,7 @@ def _plain(parsed: Placeholder, context: Context) -> Made:
 
 def _tokens(parsed: Placeholder, context: Context) -> Made:
     name = parsed.options.get("tokenizer", tokens.DEFAULT)
-    pieces = tokens.tokenize(parsed.argument, context.site.book.store, name)
+    pieces = tokens.tokenize(parsed.argument, context.site.book.store, name, context.site.kept)
     focus = parsed.options.get("focus") != "off" and not context.within & _INTERACTIVE
     made = markup.element("span", {"class": "tokens", "data-tokenizer": name})
     made.text = context.md.htmlStash.store(tokens.html(pieces, focus=focus))

@@ -66,10 +66,9 @@ def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[R
         size = keys_of(cell)[over]
         if size in found:
             raise _several(definition, [cell, *(c for c in planned(run, where) if c != cell)])
-        words = f"{_WORDS_OF[over].format(size)}"
         one = replace(
             definition,
-            title=f"{definition.title}: {words}",
+            title=_WORDS_OF[over].format(size),
             measured=Measured(wanted.field, keys_of(cell)),
         )
         found[size] = read(one, alias, run, idle)

@@ -135,14 +135,15 @@ def number(
         },
         reading.text(style, digits, interval=interval),
     )
+    words = element("span", {"class": "number-label"}, f" ({label})") if label else None
     if not popover:
-        return shown
+        return shown if words is None else element("span", None, shown, words)
     name = page.popover_id()
     shown.set("tabindex", "0")
     shown.set("aria-describedby", name)
     wrapper = element("span", {"class": "has-provenance"}, shown)
-    if label:
-        wrapper.append(element("span", {"class": "number-label"}, f" ({label})"))
+    if words is not None:
+        wrapper.append(words)
     wrapper.append(box(name, reading.title, rows(reading, style)))
     return wrapper
 

@@ -218,11 +218,14 @@ def end_of(reading: Reading, end: str | None) -> float:
 def cell_words(cell: Mapping[str, Any]) -> str:
     """A cell, or part of one, in words: `decode, 500 tokens deep, batch 1, float32, eager`."""
     words = [str(cell["experiment"])] if "experiment" in cell else []
+    mode = [str(cell["mode"]).replace("_", " ")] if "mode" in cell else []
+    if cell.get("experiment") == "idle":
+        return ", ".join([*words, *mode])
     if cell.get("prompt_tokens") is not None:
         words.append(f"prompt of {cell['prompt_tokens']:,} tokens")
     if cell.get("context_tokens") is not None:
         words.append(f"{cell['context_tokens']:,} tokens deep")
-    if "batch" in cell:
+    if "batch" in cell and cell.get("experiment") != "ceilings":
         words.append(f"batch {cell['batch']}")
-    words += [str(cell[key]) for key in ("dtype", "mode") if key in cell]
-    return ", ".join(words)
+    dtype = [str(cell["dtype"])] if "dtype" in cell else []
+    return ", ".join([*words, *dtype, *mode])

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
@@ -50,22 +48,6 @@ def pages() -> dict[str, str]:
     }
 
 
-def uneven(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The fixture's samples with some spread, ceilings that move, and a refused sample."""
-    chance = random.Random(3)
-    for record in records:
-        if record["duration_s"]:
-            record["duration_s"] *= 1 + chance.gauss(0, 0.01)
-        if record["ceiling_bytes_per_s"]:
-            record["ceiling_bytes_per_s"] *= chance.choice([1, 1.35]) * (1 + abs(chance.gauss(0, 0.02)))
-            record["ceiling_flop_per_s"] *= 1.1 + abs(chance.gauss(0, 0.05))
-        first = (record["experiment"], record["process"], record["repetition"]) == ("decode", 1, 2)
-        if first and not record["warm_up"]:
-            record["duration_s"] *= 1.06
-            record["refusal"] = {"kind": "contaminated", "reason": "other processes used 12 % of the CPU"}
-    return records
-
-
 def build(folder: Path, out: Path, url: str) -> None:
     """Write the project into `folder` and build it into `out`, to be served at `url`."""
     shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
@@ -74,7 +56,7 @@ def build(folder: Path, out: Path, url: str) -> None:
         (folder / "docs" / name).write_text(text, encoding="utf-8")
     shutil.copy(ROOT / "docs/quantities.toml", folder / "docs")
     data = fixture_data.site_data(folder / "site_data")
-    fixture_data.write_run(data, records=uneven(fixture_data.samples()))
+    fixture_data.write_run(data, records=fixture_data.uneven(fixture_data.samples()))
     for run in (fixture_data.gpu_run, fixture_data.small_run, fixture_data.imported_run):
         run(data)
     shutil.copy(ROOT / "mkdocs.yml", folder / "base.yml")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from . import chart_site as chart_site_module
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE_DATA = Path(os.environ.get("SITE_DATA") or ROOT / "site_data")
@@ -80,14 +83,24 @@ class _Handler(SimpleHTTPRequestHandler):
         """Silence: what a page asked for is recorded on the browser's side."""
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("site")
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serves a folder with the strict policy; gives its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
-    url = f"http://127.0.0.1:{server.server_address[1]}/"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    with served(folder) as url:
         built = subprocess.run(
             [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
             cwd=ROOT,
@@ -98,10 +111,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         )
         assert built.returncode == 0, built.stdout + built.stderr
         yield Site(folder, url)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+
+@pytest.fixture(scope="session")
+def chart_site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Every chart, on fixture data. Without a browser it is not built."""
+    folder = tmp_path_factory.mktemp("chart-site")
+    with served(folder / "site") as url:
+        chart_site_module.build(folder / "project", folder / "site", url)
+        yield Site(folder / "site", url)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ Every label in it says so. Schema, models, cited values and tokenizer are the re
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -143,6 +144,22 @@ def sample(
         "gates": GATES,
         "refusal": None,
     }
+
+
+def uneven(records: list[Record]) -> list[Record]:
+    """The fixture's samples with some spread, ceilings that move, and a refused sample."""
+    chance = random.Random(3)
+    for record in records:
+        if record["duration_s"]:
+            record["duration_s"] *= 1 + chance.gauss(0, 0.01)
+        if record["ceiling_bytes_per_s"]:
+            record["ceiling_bytes_per_s"] *= chance.choice([1, 1.35]) * (1 + abs(chance.gauss(0, 0.02)))
+            record["ceiling_flop_per_s"] *= 1.1 + abs(chance.gauss(0, 0.05))
+        first = (record["experiment"], record["process"], record["repetition"]) == ("decode", 1, 2)
+        if first and not record["warm_up"]:
+            record["duration_s"] *= 1.06
+            record["refusal"] = {"kind": "contaminated", "reason": "other processes used 12 % of the CPU"}
+    return records
 
 
 def run_record(run_id: str, count: int, **changes: Any) -> Record:

@@ -1,4 +1,4 @@
-"""Charts: what must be true of each picture, table and CSV, and that data in them are inert."""
+"""Charts as figures: what must be true of each picture, table and CSV, and that data in them are inert."""
 
 from __future__ import annotations
 
@@ -10,13 +10,28 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from markdown import Markdown
 
 from hooks import charts, figures, quantities, store
 from hooks.book import Book
 from hooks.errors import PublishError
+from hooks.extension import SplicedExtension
 from tests.publish import fixture_data
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+ASKED: list[tuple[str, str | None, dict[str, str]]] = [
+    ("time-per-token", None, {}),
+    ("time-per-token", "llama-bench", {}),
+    ("energy-per-token", "gpu", {}),
+    ("decode-by-depth", None, {}),
+    ("decode-modes", None, {}),
+    ("roofline", None, {}),
+    ("roofline", "gpu", {"datasheet": "nvidia-memory-bandwidth.h200"}),
+    ("samples", None, {}),
+    ("samples", None, {"of": "prefill.seconds_per_token"}),
+    ("kv-cache-against-weights", None, {}),
+]
 
 
 def pictures(html: str) -> list[ElementTree.Element]:
@@ -24,6 +39,12 @@ def pictures(html: str) -> list[ElementTree.Element]:
         ElementTree.fromstring(svg.replace(" data-search-exclude", ""))
         for svg in re.findall(r"<svg .*?</svg>", html, re.DOTALL)
     ]
+
+
+def marks(picture: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    """What is drawn by the layers of that name."""
+    groups = [group for group in picture.iter(f"{SVG}g") if name in (group.get("class") or "").split()]
+    return [item for group in groups for item in group if item.tag != f"{SVG}g"]
 
 
 def book_of(folder: Path) -> Book:
@@ -34,14 +55,31 @@ def figure(chart: charts.Chart, uri: str, **options: Any) -> str:
     return figures.figure(chart, figures.specifications(chart), uri, **options)
 
 
-@pytest.fixture(scope="module", params=sorted(charts.CHARTS))
-def chart(request: pytest.FixtureRequest, book: Book) -> charts.Chart:
-    return charts.build(request.param, book, None)
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    """The fixture runs with some spread, ceilings that move, and a refused sample in the main one."""
+    folder = fixture_data.site_data(tmp_path_factory.mktemp("uneven") / "site_data")
+    fixture_data.write_run(folder, records=fixture_data.uneven(fixture_data.samples()))
+    fixture_data.gpu_run(folder)
+    fixture_data.imported_run(folder)
+    return book_of(folder)
+
+
+@pytest.fixture(
+    scope="module", params=ASKED, ids=lambda asked: "-".join(filter(None, [*asked[:2], *asked[2]]))
+)
+def chart(request: pytest.FixtureRequest, uneven: Book) -> charts.Chart:
+    name, alias, options = request.param
+    return charts.build(name, uneven, alias, options)
 
 
 @pytest.fixture(scope="module")
 def html(chart: charts.Chart) -> str:
     return figure(chart, "notes/page.md")
+
+
+def test_every_chart_is_looked_at() -> None:
+    assert {name for name, _, _ in ASKED} == set(charts.CHARTS)
 
 
 def test_the_picture_comes_for_wide_and_for_narrow_screens(html: str) -> None:
@@ -83,33 +121,88 @@ def test_the_text_alternative_states_the_finding_with_numbers(html: str, chart: 
     assert re.search(r"\d", chart.finding)
 
 
-def test_the_table_and_the_csv_are_what_is_drawn(html: str, chart: charts.Chart) -> None:
+def test_the_table_and_the_csv_have_the_same_rows(html: str, chart: charts.Chart) -> None:
     rows = list(csv.reader(io.StringIO(figures.csv_text(chart))))
     assert rows[0] == [column.key for column in chart.columns]
+    assert len(set(rows[0])) == len(rows[0])
     assert len(rows) - 1 == len(chart.rows) == len(chart.shown) == html.count("<tr>") - 1
-    for row, record in zip(rows[1:], chart.rows, strict=True):
-        assert row == [
-            "" if record[column.key] is None else str(record[column.key]) for column in chart.columns
-        ]
-    assert f'href="../data/charts/{chart.name}.csv"' in html
+    for row, record, shown in zip(rows[1:], chart.rows, chart.shown, strict=True):
+        assert row == ["" if record[c.key] is None else str(record[c.key]) for c in chart.columns]
+        assert len(shown) == len(chart.columns)
+    assert f'href="../data/charts/{chart.key}.csv"' in html
 
 
-def test_the_finding_s_numbers_are_the_text_s_numbers(book: Book) -> None:
-    finding = charts.build("time-per-token", book, None).finding
-    for id_ in ("decode.seconds_per_token", "prefill.seconds_per_token", "time.decode_over_prefill"):
-        assert book.read(id_).text() in finding
+def test_every_row_with_a_value_is_a_point(html: str, chart: charts.Chart) -> None:
+    def is_drawn(row: Any) -> bool:
+        if chart.name == "kv-cache-against-weights":
+            return row["within_context"] and row["kv_cache_bytes"] <= 4 * row["weights_bytes"]
+        if chart.name == "roofline":
+            return row["flop_per_byte"] is not None
+        (value,) = [key for key in row if key.startswith("value") or key == "share_of_ceiling"]
+        return row[value] is not None
 
-
-def test_intervals_are_drawn(html: str, chart: charts.Chart) -> None:
-    if chart.name == "kv-cache-against-weights":
-        pytest.skip("computed numbers have no interval")
     for picture in pictures(html):
-        marks = [
+        assert len(marks(picture, "points_marks")) == sum(map(is_drawn, chart.rows)) > 0
+
+
+def test_uncertainty_is_drawn_for_every_point_that_has_it(html: str, chart: charts.Chart) -> None:
+    if chart.name == "samples":
+        for picture in pictures(html):
+            assert len(marks(picture, "mark-rect")) == 1, "the band of the prediction interval"
+            assert len(marks(picture, "mark-rule")) == fixture_data.PROCESSES
+        return
+    low = next((key for key in chart.rows[0] if key.startswith("low")), None)
+    wanted = (
+        sum(row[low] is not None and "ceiling" not in str(row.get("what")) for row in chart.rows)
+        if low
+        else 0
+    )
+    assert bool(wanted) == (chart.name != "kv-cache-against-weights" and "llama-bench" not in chart.key)
+    for picture in pictures(html):
+        # Grid lines and axes are rules, too, and in groups of their own.
+        drawn = [
             group
             for group in picture.iter(f"{SVG}g")
-            if group.get("class") == "mark-rule role-mark layer_1_marks"
+            if re.match(r"mark-rule role-mark .*marks$", group.get("class") or "")
         ]
-        assert sum(len(list(group)) for group in marks) == len(chart.rows)
+        bars = [line for group in drawn for line in group if line.get("stroke", "").startswith("var(")]
+        assert len(bars) == wanted
+
+
+def test_every_series_is_named_in_the_picture(html: str, chart: charts.Chart) -> None:
+    lines = {str(row["experiment"]) for row in chart.rows if "experiment" in row}
+    lines |= {str(row["what"]) for row in chart.rows if row.get("flop_per_byte")}
+    for picture in pictures(html):
+        texts = {(text.text or "").lower() for text in picture.iter(f"{SVG}text")}
+        assert {line.lower() for line in lines} <= texts
+
+
+def test_the_numbers_are_the_page_s_numbers(uneven: Book) -> None:
+    """Picture, table, CSV and text come from one book: the same value to the last digit."""
+    checked = 0
+    for name, key, id_, where in (
+        ("time-per-token", "value_s", "decode.seconds_per_token", {"experiment": "decode", "tokens": 500}),
+        (
+            "time-per-token",
+            "value_s",
+            "prefill.seconds_per_token.at_64",
+            {"experiment": "prefill", "tokens": 64},
+        ),
+        (
+            "decode-modes",
+            "time_s",
+            "decode.seconds_per_token",
+            {"experiment": "decode, eager", "context_tokens": 500},
+        ),
+    ):
+        made = charts.build(name, uneven, None)
+        (at,) = [i for i, row in enumerate(made.rows) if where.items() <= row.items()]
+        reading = uneven.read(id_)
+        assert made.rows[at][key] == reading.value
+        assert reading.text() in made.shown[at]
+        assert f"{reading.value!r}" in figures.csv_text(made)
+        checked += 1
+    assert checked == 3
 
 
 def test_changed_durations_change_picture_table_and_csv(empty_data: Path, book: Book) -> None:
@@ -123,23 +216,21 @@ def test_changed_durations_change_picture_table_and_csv(empty_data: Path, book: 
     assert re.findall(r"<svg.*?</svg>", first) != re.findall(r"<svg.*?</svg>", second)
 
 
-def test_a_planned_cell_without_samples_is_an_error_not_a_missing_point(empty_data: Path) -> None:
-    records = [r for r in fixture_data.samples() if r["prompt_tokens"] != 128]
-    fixture_data.write_run(empty_data, records=records)
-    with pytest.raises(PublishError, match=r"(?s)prompt of 128 tokens.* has no samples"):
-        charts.build("time-per-token", book_of(empty_data), None)
+def test_the_same_chart_twice_on_a_page_repeats_no_id(site_data: Path) -> None:
+    text = "{{ chart decode-by-depth }}\n\n{{ chart decode-by-depth }}\n\n{{ chart decode-by-depth run=gpu }}"
+    extension = SplicedExtension(
+        site_data=str(site_data), quantities=str(fixture_data.ROOT / "docs/quantities.toml")
+    )
+    html = Markdown(extensions=[extension]).convert(text)
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids)) and html.count("<figure") == 3
+    assert {"chart-decode-by-depth", "chart-decode-by-depth-2", "chart-decode-by-depth-3"} <= set(ids)
+    assert len(set(re.findall(r'href="(data/charts/[^"]+)"', html))) == 2
 
 
-def test_a_refused_series_is_said_in_words(empty_data: Path) -> None:
-    records = fixture_data.samples()
-    for record in records:
-        if record["experiment"] == "decode":
-            record |= {"duration_s": None, "refusal": {"kind": "did_not_fit", "reason": "out of memory"}}
-    fixture_data.write_run(empty_data, records=records)
-    chart = charts.build("time-per-token", book_of(empty_data), None)
-    assert "out of memory" in chart.finding
-    assert ("decode", "64", "out of memory") in {row[:3] for row in chart.shown}
-    assert figure(chart, "a.md")
+def test_an_unknown_option_is_an_error(book: Book) -> None:
+    with pytest.raises(PublishError, match=r"(?s)`time-per-token` takes no option `of`.*run="):
+        charts.build("time-per-token", book, None, {"of": "decode.seconds_per_token"})
 
 
 def test_hostile_names_are_inert(empty_data: Path) -> None:

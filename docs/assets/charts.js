@@ -301,21 +301,32 @@
     listen() {
       const { host } = this;
       let drag = null;
+      let moved = false;
       host.addEventListener("pointermove", (event) => {
-        if (drag) {
-          const now = this.share(event);
-          this.pan(now.x - drag.x, now.y - drag.y);
-          drag = this.share(event);
-        } else this.point(event);
+        if (!drag) {
+          this.point(event);
+          return;
+        }
+        const now = this.share(event);
+        moved ||= Math.hypot(now.x - drag.x, now.y - drag.y) > 0.01;
+        if (!moved) return;
+        this.pan(now.x - drag.x, now.y - drag.y);
+        drag = this.share(event);
       });
       host.addEventListener("pointerdown", (event) => {
         if (this.zoomed && event.button === 0) {
           drag = this.share(event);
+          moved = false;
           host.setPointerCapture(event.pointerId);
         } else this.point(event);
       });
-      for (const end of ["pointerup", "pointercancel"]) host.addEventListener(end, () => { drag = null; });
-      host.addEventListener("pointerleave", () => { if (!drag) this.quiet(); });
+      host.addEventListener("pointerup", (event) => {
+        if (drag && !moved) this.point(event);
+        drag = null;
+      });
+      host.addEventListener("pointercancel", () => { drag = null; });
+      // A finger leaves at once; what it asked for stays until it asks for something else.
+      host.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType === "mouse" && !drag) this.quiet(); });
       host.addEventListener("dblclick", () => this.reset());
       // The wheel alone scrolls the page, as everywhere. A pinch on a touchpad comes as a wheel with Ctrl.
       host.addEventListener("wheel", (event) => {

@@ -89,10 +89,7 @@ def _reached(shares: Sequence[Series], times: Sequence[Series]) -> list[str]:
     """The finding: what each mode reaches and takes at one depth, and the ratio of the times of two."""
     known = [tokens for tokens in shares[0].good if all(tokens in line.good for line in [*shares, *times])]
     if not known:
-        refused = next((r for line in [*shares, *times] for _, r in line.points if r.refusal), None)
-        return [
-            f"There is nothing to compare: {refused.text()}." if refused else "There is nothing to compare."
-        ]
+        return [_alone(share) for share in shares]
     tokens = main_of(known)
     told = [
         f"{_step(share.name)} takes {time.good[tokens].text()} and reaches "
@@ -107,6 +104,15 @@ def _reached(shares: Sequence[Series], times: Sequence[Series]) -> list[str]:
             f"{_mode(other.name)}{words.doubt(found)}."
         )
     return told
+
+
+def _alone(share: Series) -> str:
+    """What there is of a mode that cannot be set beside the others."""
+    if not share.good:
+        return share.nothing()
+    tokens = main_of(list(share.good))
+    step, reached = _step(share.name), share.good[tokens].text("percent")
+    return f"With {tokens:,} tokens in the cache, {step[0].lower()}{step[1:]} reaches {reached}."
 
 
 def _mode(name: str) -> str:

@@ -58,7 +58,7 @@ def decode_by_depth(asked: Asked) -> Chart:
         series,
         name="decode-by-depth",
         title=DEPTH,
-        finding=" ".join(filter(None, map(_growth, series))) or _nothing(series),
+        finding=" ".join(map(_growth, series)),
         column=Column("value_s", "Time per token"),
         log=False,
     )
@@ -153,7 +153,7 @@ def _compare(series: Sequence[Series], as_much: str) -> str:
     first, second = series
     shared = [tokens for tokens in first.good if tokens in second.good]
     if not shared:
-        return _nothing(series)
+        return " ".join(map(_alone, series))
     tokens = main_of(shared)
     under, over = first.good[tokens], second.good[tokens]
     found = words.ratio(over, under)
@@ -163,10 +163,19 @@ def _compare(series: Sequence[Series], as_much: str) -> str:
     )
 
 
-def _growth(series: Series) -> str:
-    """The finding of one line over its depths; empty where no point has a value."""
+def _alone(series: Series) -> str:
+    """What there is of a series that has nothing to be compared with."""
     if not series.good:
-        return ""
+        return series.nothing()
+    tokens = main_of(list(series.good))
+    what = "prefilled" if series.name == "prefill" else "decoded"
+    return f"At {tokens:,} tokens a {what} token takes {series.good[tokens].text()}."
+
+
+def _growth(series: Series) -> str:
+    """The finding of one line over its depths."""
+    if not series.good:
+        return series.nothing()
     step = "A decode step" + series.name.removeprefix("decode").replace(", ", " in mode ")
     (shallow, first), *_ = sorted(series.good.items())
     deep, last = max(series.good.items())
@@ -177,9 +186,3 @@ def _growth(series: Series) -> str:
         f"{step} takes {first.text()} with {shallow:,} tokens in the cache and {last.text()} "
         f"with {deep:,}: {words.times(found)} as long{words.doubt(found)}."
     )
-
-
-def _nothing(series: Sequence[Series]) -> str:
-    """What stands in the finding's place where there is nothing to compare."""
-    refused = next((r for line in series for _, r in line.points if r.refusal), None)
-    return f"There is nothing to compare: {refused.text()}." if refused else "There is nothing to compare."

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hooks import formatting
 from hooks.charts import words
+from hooks.charts.ceilings import Ceiling, as_cited, bands, measured, roofs
+from hooks.charts.ceilings import cited as cited_by
 from hooks.charts.chart import Asked, Chart, Column
 from hooks.charts.series import capital, color_of, main_of
-from hooks.drawings.marks import Roof, Spot
-from hooks.errors import PublishError
+from hooks.drawings.marks import Spot
 from hooks.readings import Reading, cell_words
 from hooks.records import CELL_KEYS, Run
 
@@ -42,39 +43,18 @@ class Point:
         return int(self.cell["prompt_tokens"] or self.cell["context_tokens"])
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """All measurements of one ceiling in a run: its ends are those of the middle nine tenths."""
-
-    name: str
-    unit: str
-    values: tuple[float, ...]
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """From where to where it moved, in `unit`."""
-        if len(self.values) < 20:
-            return min(self.values), max(self.values)
-        twentieths = statistics.quantiles(self.values, n=20)
-        return twentieths[0], twentieths[-1]
-
-    def text(self) -> str:
-        """The ends in words."""
-        return formatting.span(*self.ends, self.unit, digits=2)
-
-
 def roofline(asked: Asked) -> Chart:
     """Operations a second of each cell over its operations for each byte, under the run's own ceilings."""
     points = [_point(asked, cell) for cell in _cells(asked.run)]
-    ceilings = list(_ceilings(asked.run))
-    cited = _cited(asked)
+    ceilings = list(measured(asked.run))
+    cited = cited_by(asked)
     drawn = [point for point in points if point.intensity is not None]
     refusal = None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), None)
     notes = (
         words.bars([point.rate for point in points]),
-        _bands(ceilings),
+        bands(ceilings),
         "Both axes are logarithmic. Operations and bytes are counted from the model's sizes. ",
-        f"Dashed: {cited.meaning} ({_as_cited(cited)}), cited and not measured. " if cited else "",
+        f"Dashed: {cited.meaning} ({as_cited(cited)}), cited and not measured. " if cited else "",
         words.missing((point.series, _where(point), point.rate) for point in points),
         words.not_counted(point.rate for point in points),
     )
@@ -139,61 +119,6 @@ def _point(asked: Asked, cell: Mapping[str, Any]) -> Point:
         "arithmetic": read("share_of_flop_ceiling"),
     }
     return Point(cell, rate, intensity, shares)
-
-
-def _ceilings(run: Run) -> Iterable[Ceiling]:
-    """What the run measured of each ceiling: in windows of their own, and right beside its samples."""
-    kinds = (
-        ("read bandwidth", "read", "work_bytes", "ceiling_bytes_per_s", "bytes/s"),
-        ("arithmetic", "gemm", "work_flop", "ceiling_flop_per_s", "flop/s"),
-    )
-    good = [sample for sample in run.samples if sample.counts]
-    for name, mode, work, beside, unit in kinds:
-        values = [getattr(sample, beside) for sample in good if getattr(sample, beside)]
-        values += [
-            getattr(sample, work) / sample.duration_s
-            for sample in good
-            if (sample.experiment, sample.mode) == ("ceilings", mode)
-            and getattr(sample, work)
-            and sample.duration_s
-        ]
-        if values:
-            yield Ceiling(name, unit, tuple(values))
-
-
-def _cited(asked: Asked) -> Reading | None:
-    """The cited ceiling that the page asked for by `datasheet=SOURCE.VALUE`."""
-    name = asked.options.get("datasheet")
-    if name is None:
-        return None
-    cited = asked.book.read(f"cite.{name}")
-    if cited.unit not in ("bytes/s", "flop/s") or cited.value is None:
-        raise PublishError(
-            f"`{name}` is no ceiling",
-            expected="datasheet=SOURCE.VALUE with one value in bytes/s or flop/s",
-            found=f"{cited.text()}, in {cited.unit}",
-            mend="name another cited value, or leave datasheet= out",
-        )
-    return cited
-
-
-def _as_cited(cited: Reading) -> str:
-    """With a prefix, and as many digits as the source gives."""
-    value = cited.value or 0.0
-    given = len(str(int(value)).rstrip("0")) if value.is_integer() else cited.digits
-    return cited.text("si", given)
-
-
-def _bands(ceilings: Sequence[Ceiling]) -> str:
-    if not ceilings:
-        return "No ceilings were measured in this run. "
-    counts = [f"{len(ceiling.values):,} measurements of {ceiling.name}" for ceiling in ceilings]
-    told = (
-        "the middle 90 %"
-        if all(len(ceiling.values) >= 20 for ceiling in ceilings)
-        else "from the least to the most"
-    )
-    return f"Bands: how far the ceilings moved during the run ({told} of {words.listed(counts)}). "
 
 
 def _finding(drawn: Sequence[Point], points: Sequence[Point]) -> str:
@@ -277,7 +202,7 @@ def _table(points: Sequence[Point], ceilings: Sequence[Ceiling], cited: Reading 
     if cited:
         suffix = "flop_per_s" if cited.unit == "flop/s" else "bytes_per_s"
         row = {"what": f"cited: {cited.meaning}", **empty, "run": None, f"value_{suffix}": cited.value}
-        texts = [_as_cited(cited), "", "", "", "", ""]
+        texts = [as_cited(cited), "", "", "", "", ""]
         texts = texts if suffix == "flop_per_s" else ["", "", "", *texts[:3]]
         lines.append((row, (f"cited: {cited.meaning}", "", "", "", *texts, "", "", "")))
     return lines
@@ -291,45 +216,21 @@ def _draw(
     rates = [point.rate.value or 0.0 for point in drawn]
     tops = [ceiling.ends[1] for ceiling in ceilings if ceiling.unit == "flop/s"]
     divide, symbol = formatting.scale(max([*rates, *tops]), "flop/s")
-    roofs = [
-        Roof(
-            slope=ceiling.unit == "bytes/s",
-            low=ceiling.ends[0] / divide,
-            high=ceiling.ends[1] / divide,
-            label=f"{ceiling.name}: {ceiling.text()}",
-            short=ceiling.text(),
-        )
-        for ceiling in ceilings
-    ]
-    if cited and cited.value is not None:
-        value = cited.value / divide
-        text = _as_cited(cited)
-        roofs.append(
-            Roof(
-                cited.unit == "bytes/s",
-                value,
-                value,
-                f"datasheet: {text} (cited)",
-                f"{text} (cited)",
-                cited=True,
-            )
-        )
-    return draw([_spot(run, point, divide) for point in drawn], roofs, narrow, y_title=f"{symbol}")
+    seen: set[tuple[str, int]] = set()
+    spots = [_spot(run, point, divide, seen) for point in drawn]
+    return draw(spots, roofs(ceilings, cited, divide), narrow, y_title=symbol)
 
 
-def _spot(run: Run, point: Point, divide: float) -> Spot:
+def _spot(run: Run, point: Point, divide: float, told: set[tuple[str, int]]) -> Spot:
+    """The point as it is drawn; of several at one batch only the first has it written beside."""
     rate, batch = point.rate, point.cell["batch"]
     assert point.intensity is not None and rate.value is not None
-    nearest = (
-        max((share.value, name) for name, share in point.shares.items() if share.value is not None)
-        if any(share.value is not None for share in point.shares.values())
-        else None
-    )
-    reached = (
-        f"; {formatting.number(nearest[0], '1', digits=2, style='percent')} of the {nearest[1]} ceiling"
-        if nearest
-        else ""
-    )
+    beside = "" if batch == 1 or (point.series, batch) in told else f"batch {batch}"
+    told.add((point.series, batch))
+    reached = ""
+    if good := [(share.value, name) for name, share in point.shares.items() if share.value is not None]:
+        most, name = max(good)
+        reached = f"; {formatting.number(most, '1', digits=2, style='percent')} of the {name} ceiling"
     return Spot(
         series=capital(point.series),
         color=color_of(run, point.cell["experiment"], point.cell["mode"]),
@@ -338,6 +239,6 @@ def _spot(run: Run, point: Point, divide: float) -> Spot:
         low=None if rate.low is None else rate.low / divide,
         high=None if rate.high is None else rate.high / divide,
         about=words.about(capital(cell_words(point.cell)), rate) + reached,
-        beside=f"batch {batch}" if batch > 1 and point.series != "prefill" else "",
+        beside=beside if point.series != "prefill" else "",
         below=f"{point.tokens:,}" if batch == 1 and point.series == "prefill" else "",
     )

@@ -32,6 +32,12 @@ class Series:
         """The readings that have a value."""
         return {tokens: reading for tokens, reading in self.points if reading.value is not None}
 
+    def nothing(self) -> str:
+        """A sentence on why there is no value."""
+        refused = next((reading for _, reading in self.points if reading.refusal), None)
+        name = capital(self.name)
+        return f"{name} has no value: {refused.text()}." if refused else f"{name} was not measured."
+
     def line(self, scale: float, style: str | None = None) -> Line:
         """The series as it is drawn, its values divided by `scale`, and told in `style`."""
         name = capital(self.name)

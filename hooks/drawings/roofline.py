@@ -66,7 +66,8 @@ def _row(spot: Spot, floor: float) -> Row:
 
 def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
     """Each series' name to the right of its first points, or under the words that stand below its last one."""
-    beside, below = [], []
+    beside: list[dict[str, Any]] = []
+    below: list[dict[str, Any]] = []
     for name in dict.fromkeys(spot.series for spot in spots):
         own = [spot for spot in spots if spot.series == name]
         first = min(own, key=lambda spot: (spot.x, spot.y))
@@ -76,13 +77,16 @@ def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
             below.append(row | {"x": last.x, "y": last.low or last.y})
         else:
             beside.append(row | {"y": min(spot.y for spot in own if spot.x < first.x * 1.5)})
+    beside.sort(key=lambda row: -float(row["y"]))  # the highest has its name a little above, the others below
+    places = (
+        (beside[:1], "left", "bottom", 9, 5),
+        (beside[1:], "left", "top", 9, -5),
+        (below, "right", "top", 17, 24),
+    )
     return alt.layer(
         *(
             labels(rows, align=align, baseline=baseline, dx=dx, dy=dy).encode(x=x, y=y, color=color)
-            for rows, align, baseline, dx, dy in (
-                (beside, "left", "middle", 9, 0),
-                (below, "right", "top", 17, 24),
-            )
+            for rows, align, baseline, dx, dy in places
             if rows
         )
     )

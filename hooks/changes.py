@@ -71,7 +71,7 @@ def _numbers(before: Published, after: Published) -> Iterator[str]:
 
 def _claims(before: Published, after: Published) -> Iterator[str]:
     old = {(claim["expression"], claim["sentence"]): claim for claim in before["claims"]}
-    numbers = {number["id"]: number for number in before["quantities"]}
+    numbers = {_key(number): number for number in before["quantities"]}
     for claim in after["claims"]:
         was = old.get((claim["expression"], claim["sentence"]))
         if claim["held"] is False:

@@ -35,7 +35,7 @@ def check(expression: str, sentence: str, book: Book, alias: str | None) -> tupl
             mend="compare two things",
         )
     verdict = book.evaluate(expression, alias)
-    values = tuple(map(_value, verdict.readings.values()))
+    values = tuple(_value(reading, alias) for reading in verdict.readings.values())
     held = None if verdict.refusal else bool(verdict.result)
     reason = verdict.refusal.reason if verdict.refusal else None
     return ClaimUse(expression, sentence, held, values, reason), verdict
@@ -52,7 +52,7 @@ def contradiction(use: ClaimUse, verdict: Verdict, published: Published, alias: 
     for reading in verdict.readings.values():
         old = published.get(key(reading.id, alias))
         more = f"; last published: {old}" if old is not None and old != reading.text() else ""
-        values.append(_value(reading) + more)
+        values.append(_value(reading, alias) + more)
     return PublishError(
         "the data contradict this sentence",
         sentence=f"“{use.sentence}”",
@@ -63,9 +63,11 @@ def contradiction(use: ClaimUse, verdict: Verdict, published: Published, alias: 
     )
 
 
-def _value(reading: Reading) -> str:
+def _value(reading: Reading, alias: str | None) -> str:
     interval = reading.interval_text()
-    text = f"{reading.id} = {reading.text()}" + (f" ({interval})" if interval else "")
+    text = f"{key(reading.id, alias if reading.alias else None)} = {reading.text()}" + (
+        f" ({interval})" if interval else ""
+    )
     if reading.parts and not reading.refusal:
         text += f": {', '.join(part.text() for part in reading.parts)}"
     return text

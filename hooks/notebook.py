@@ -37,6 +37,7 @@ class Quantity:
     """A number for a cell: compute with `value`, `low` and `high` (in `unit`); shown last, it prints its text."""
 
     reading: Reading
+    label: str | None = None
 
     @property
     def value(self) -> float | None:
@@ -66,9 +67,10 @@ class Quantity:
 
     def _repr_html_(self) -> str:
         made = provenance.number(
-            self.reading, PageState("notebook"), style=None, digits=None, label=None, popover=False
+            self.reading, PageState("notebook"), style=None, digits=None, label=self.label, popover=False
         )
-        made.attrib.pop("id", None)
+        for item in made.iter():
+            item.attrib.pop("id", None)
         return f"<p>{tostring(made, encoding='unicode', method='html')}</p>"
 
 
@@ -134,7 +136,9 @@ def quantity(id_: str, alias: str | None = None) -> Quantity:
     Raises:
         PublishError: As on a page: the id is unknown, or has neither samples nor a refusal.
     """
-    return Quantity(reads.note_call(SEEN, _book(), "read", id_, alias))
+    book = _book()
+    reading = reads.note_call(SEEN, book, "read", id_, alias)
+    return Quantity(reading, provenance.label(reading, book.definitions.main))
 
 
 def chart(name: str, alias: str | None = None, **options: str) -> Figure:

@@ -110,11 +110,10 @@ _WRITTEN = re.compile(
     rf"(?!B\b){_SPACE}(?P<unit>{_UNIT})(?![\w/-])"
     # How often of how many, and how sure an interval is: neither is a finding.
     r"(?! in \d)(?!(?:\W+\w+){0,3}?\W+intervals?\b)"
-    rf"|\b(?P<spelled>(?:(?:{_WORD})[ -])*(?:{_WORD}))(?:-?fold\b|[ \n]times\b(?! in \d))"
+    rf"|\b(?P<spelled>(?i:(?:(?:{_WORD})[ -])*(?:{_WORD})))(?:-?fold\b|[ \n]times\b(?! in \d))"
     rf"|\b(?P<fold>{_NUMBER})-?fold\b"
-    r"|\b(?P<multiple>(?:twice|thrice)(?=\s(?:as|the|that|what|its)\b)|half(?=\sas\b)"
-    r"|doubled|halved|tripled|quadrupled)\b",
-    re.IGNORECASE,
+    r"|\b(?P<multiple>(?i:twice|thrice)(?=\s(?:as|the|that|what|its)\b)|(?i:half)(?=\sas\b)"
+    r"|(?i:doubled|halved|tripled|quadrupled))\b"
 )
 
 
@@ -135,7 +134,7 @@ def find(prose: str) -> Iterator[Written]:
         unit, size = "1", 1.0
         if match["digits"]:
             plain = tuple(float(text.replace(",", "")) for text in (match["digits"], match["high"]) if text)
-            unit, size = _meant(match["unit"])
+            unit, size = UNITS[" ".join(match["unit"].split())]
         elif match["fold"]:
             plain = (float(match["fold"].replace(",", "")),)
         elif match["spelled"]:
@@ -152,11 +151,3 @@ def _spelled(words: list[str]) -> float:
     for value in map(_SPELLED.__getitem__, words):
         total = (total or 1.0) * value if value >= 100 else total + value
     return total
-
-
-def _meant(symbol: str) -> tuple[str, float]:
-    """A unit as it is written; where the case is unusual, the first that fits."""
-    symbol = " ".join(symbol.split())
-    if symbol in UNITS:
-        return UNITS[symbol]
-    return next(meant for name, meant in UNITS.items() if name.lower() == symbol.lower())

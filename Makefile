@@ -56,6 +56,7 @@ check: $(TEST)/ready ## format, lint, check types and audit the prose
 build: $(SITE)/ready
 	@mkdir -p .build
 	$(SITE)/bin/mkdocs build --quiet --strict --site-dir .build/site
+	$(SITE)/bin/python -m hooks.leftovers .build/site
 	@rm -rf site && mv .build/site site
 
 $(SITE)/ready: pyproject.toml requirements.lock

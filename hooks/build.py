@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hooks import claims, execution, explorer
-from hooks.cache import Cache
+from hooks import claims, estimates, execution, explorer
+from hooks.cache import Cache, digest
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.files import replace_text
@@ -60,14 +61,15 @@ class Build:
         """
         kept = Cache(cache)
         painter = Painter(kept)
-        site = Site.open(site_data, quantities)
+        estimates.QUANTILES.update(kept.get("quantiles", _quantiles_key()) or {})
+        site = Site.open(site_data, quantities, kept)
         site.gallery = Gallery(kept, painter)
         for path in (memory / LAST_GOOD, site_dir / PUBLISHED):
             if path.is_file():
                 site.published = _texts(json.loads(path.read_text(encoding="utf-8")))
                 break
         notebooks = Notebooks(
-            site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities)
+            site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities, cache)
         )
         build = cls(site, memory, kept, painter, notebooks)
         build.extension.site = site
@@ -162,6 +164,8 @@ class Build:
         replace_text(self.memory / PUBLISHED, text)
         if good:
             replace_text(self.memory / LAST_GOOD, text)
+            self.site.gallery.keep()
+            self.kept.put("quantiles", _quantiles_key(), estimates.QUANTILES)
             self.kept.prune()
 
     def write_files(self, site_dir: Path) -> None:
@@ -170,12 +174,16 @@ class Build:
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
         if explored:
             self.painter.start(explorer.SNIPPET, "bundle")
-            files |= {name: explorer.finish(files[name], self.painter) for name in explored}
+            files |= {name: self.site.gallery.explorer(files[name]) for name in explored}
             files[explorer.script_path()] = explorer.script(self.painter)
         for name, text in files.items():
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
+
+
+def _quantiles_key() -> str:
+    return digest("quantiles", version("scipy"))
 
 
 def dump(published: Mapping[str, Any]) -> str:

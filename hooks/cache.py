@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ KEPT_S = 14 * 86400
 _FORMAT = "1"
 
 
+@dataclass(frozen=True)
 class Cache:
     """JSON values by kind and key, in files of their own.
 
@@ -35,8 +37,7 @@ class Cache:
         folder: Where to keep results; None keeps none.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    folder: Path | None
 
     def get(self, kind: str, key: str) -> Any | None:
         """The value; None where there is none that is whole."""

@@ -15,7 +15,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 
 LEVEL = 0.95
 """Coverage of every interval that the site states."""
@@ -77,12 +77,19 @@ def half_width(values: Sequence[float], level: float = LEVEL) -> float | None:
     return _quantile(n - 1, (1 + level) / 2) * statistics.stdev(values) * math.sqrt(1 + 1 / n)
 
 
-@cache
-def _quantile(degrees: int, share: float) -> float:
-    """The quantile of Student's t distribution."""
-    from scipy.special import stdtrit  # a seventh of a second, for the few numbers that are wanted
+QUANTILES: dict[str, float] = {}
+"""Quantiles of Student's t distribution that were asked for, by degrees of freedom and share; a host may keep them."""
 
-    return float(stdtrit(degrees, share))
+
+def _quantile(degrees: int, share: float) -> float:
+    key = f"{degrees} {share}"
+    if key not in QUANTILES:
+        from scipy.special import (
+            stdtrit,
+        )  # a seventh of a second to import, for the few numbers that are wanted
+
+        QUANTILES[key] = float(stdtrit(degrees, share))
+    return QUANTILES[key]
 
 
 def estimate(run: str, samples: Iterable[tuple[int, float]]) -> Estimate:

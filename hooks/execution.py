@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,13 +22,14 @@ from typing import Any
 
 from hooks.errors import Place, PublishError, Report
 from hooks.files import replace_text
-from hooks.opened import Seen
+from hooks.opened import BEGUN, Seen
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 SITE_DATA = "SPLICED_SITE_DATA"
 QUANTITIES = "SPLICED_QUANTITIES"
-"""Environment variables by which the cells of a notebook find what the pages read."""
+KEPT = "SPLICED_CACHE"
+"""Environment variables by which the cells of a notebook find what the pages read, and what is kept between builds."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Executed:
     reads: Seen
 
 
-def environment(folder: Path, site_data: Path, quantities: Path) -> dict[str, str]:
+def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | None = None) -> dict[str, str]:
     """The environment of the kernels, with a profile of their own in `folder`, made here.
 
     Without it they would run the start-up files and settings of whoever builds the site, and each would log that
@@ -63,6 +65,8 @@ def environment(folder: Path, site_data: Path, quantities: Path) -> dict[str, st
         "JUPYTER_DATA_DIR": str(folder / "jupyter"),
         SITE_DATA: str(site_data),
         QUANTITIES: str(quantities),
+        KEPT: str(kept or ""),
+        BEGUN: str(time.time_ns()),
         "PYTHONHASHSEED": "0",  # sets print in one order
     }
 

@@ -24,6 +24,7 @@ from markdown.util import AtomicString
 
 from hooks import placeholders, quantities, store
 from hooks.book import Book
+from hooks.cache import Cache
 from hooks.errors import PublishErrors
 from hooks.gallery import Gallery
 from hooks.pages import PageState
@@ -35,17 +36,24 @@ MARK = "\x02spliced:{}\x03"
 
 @dataclass
 class Site:
-    """What all pages of a build share: the numbers, the texts last published, and the pages rendered so far."""
+    """What all pages of a build share: the numbers, the texts last published, and files that pages link to.
+
+    Where no host writes the files, a page has them inside.
+    """
 
     book: Book
     published: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     gallery: Gallery = field(default_factory=Gallery)
+    kept: Cache = field(default_factory=lambda: Cache(None))
+    writes_files: bool = True
 
     @classmethod
-    def open(cls, site_data: Path, quantities_file: Path) -> Site:
-        """Read site_data/ and quantities.toml."""
-        return cls(Book(store.load_cached(site_data), quantities.read(quantities_file)))
+    def open(cls, site_data: Path, quantities_file: Path, kept: Cache | None = None) -> Site:
+        """Read site_data/ and quantities.toml; `kept` holds results of earlier times, if any are kept."""
+        kept = kept or Cache(None)
+        book = Book(store.load_cached(site_data, kept), quantities.read(quantities_file))
+        return cls(book, gallery=Gallery(kept), kept=kept)
 
 
 class SplicedExtension(Extension):
@@ -58,7 +66,8 @@ class SplicedExtension(Extension):
         self.config = {
             "site_data": ["site_data", "Folder of the measured data"],
             "quantities": ["docs/quantities.toml", "The list of numbers that a page may state"],
-            "page": ["page", "What errors call the page"],
+            "page": ["page", "What errors call the page, where the program that converts it does not say"],
+            "cache": ["", "Folder where results are kept between conversions; empty for none"],
         }
         self.site: Site | None = None
         self.page: PageState | None = None
@@ -87,7 +96,7 @@ class _Conversion:
         self.resolver: Resolver | None = None
         self.tree_done = False
 
-    def begin(self, source: str) -> None:
+    def begin(self, source: str, md: Markdown) -> None:
         self.found = []
         self.resolver = None
         self.tree_done = False
@@ -96,15 +105,24 @@ class _Conversion:
             if not self.page.source:
                 self.page.begin(source)
         else:
-            self.page = PageState(str(self.extension.getConfig("page")))
+            path = _path_told(md)
+            self.page = PageState(path or str(self.extension.getConfig("page")), uri=path or "")
             self.page.begin(source)
 
     def site(self) -> Site:
         if self.extension.site is None:
+            option, cache = self.extension.getConfig, str(self.extension.getConfig("cache"))
             self.extension.site = Site.open(
-                Path(self.extension.getConfig("site_data")), Path(self.extension.getConfig("quantities"))
+                Path(option("site_data")), Path(option("quantities")), Cache(Path(cache)) if cache else None
             )
+            self.extension.site.writes_files = False
         return self.extension.site
+
+
+def _path_told(md: Markdown) -> str | None:
+    """The page's path inside docs/, where a preprocessor of the host knows it, as Zensical's does."""
+    paths = (getattr(getattr(item, "page", None), "path", None) for item in md.preprocessors)
+    return next((path for path in paths if isinstance(path, str)), None)
 
 
 class _SourceReader(Preprocessor):
@@ -115,7 +133,7 @@ class _SourceReader(Preprocessor):
         self.conversion = conversion
 
     def run(self, lines: list[str]) -> list[str]:
-        self.conversion.begin("\n".join(lines))
+        self.conversion.begin("\n".join(lines), self.md)
         return lines
 
 
@@ -197,6 +215,8 @@ class _Finisher(Postprocessor):
             conversion.resolver.finish(text)
         if conversion.extension.page is None and conversion.page.errors:
             raise PublishErrors(conversion.page.sorted_errors)
+        if conversion.extension.page is None and conversion.extension.site is not None:
+            conversion.extension.site.gallery.keep()
         return text
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Callable, Mapping
+from urllib.parse import quote
 
 from hooks import explorer, sheets, svg
 from hooks.charts import Chart
@@ -34,6 +35,11 @@ def csv_text(chart: Chart) -> str:
     """The chart's rows in base units; the columns' names carry the units."""
     keys = [column.key for column in chart.columns]
     return sheets.text(keys, ([row[key] for key in keys] for row in chart.rows))
+
+
+def csv_inside(chart: Chart) -> str:
+    """The chart's CSV as an address that holds it, for pages beside which no file is written."""
+    return f"data:text/csv;charset=utf-8,{quote(csv_text(chart))}"
 
 
 def specifications(chart: Chart, *, checked: bool = True) -> dict[str, str]:

@@ -134,8 +134,10 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
     page.numbers.extend(
         NumberUse(reading, reading.text(), alias, labelled=True) for reading in chart.readings
     )
-    files[figures.csv_path(chart)] = figures.csv_text(chart)
-    document = explorer.begin(specs)
+    inside = None if context.site.writes_files else figures.csv_inside(chart)
+    document = explorer.begin(specs) if inside is None else None
+    if inside is None:
+        files[figures.csv_path(chart)] = figures.csv_text(chart)
     if document is not None:
         files[figures.explorer_path(chart)] = document
     made = figures.figure(
@@ -143,6 +145,7 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
         specs,
         page.uri,
         occurrence=page.charts.count(chart.name),
+        csv=inside,
         explore=figures.relative(figures.explorer_path(chart), page.uri) if document else None,
         picture=gallery.picture,
     )

@@ -7,18 +7,25 @@ draws a chart only where something that it was made of has changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cache
+import re
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
 
-from hooks import charts, figures, reads, svg
+from markdown.serializers import to_html_string
+from markdown.util import AMP_SUBSTITUTE
+
+from hooks import charts, explorer, figures, reads, svg
 from hooks.book import Book
 from hooks.cache import Cache, digest, sources
 from hooks.charts import Chart
 from hooks.errors import PublishError
 from hooks.opened import Seen
 from hooks.painter import Painter
+
+_POPOVER = re.compile(r'<bdi data-slot="(\d+)"></bdi>')
 
 
 class Gallery:
@@ -32,7 +39,8 @@ class Gallery:
     def __init__(self, kept: Cache | None = None, painter: Painter | None = None) -> None:
         self.kept = kept or Cache(None)
         self.painter = painter
-        self._wanted: list[tuple[str, str, str]] = []
+        self._parts: list[Callable[[], str]] = []
+        self._new: list[tuple[str, str, Any]] = []
 
     def chart(
         self, name: str, book: Book, alias: str | None, options: Mapping[str, str]
@@ -45,20 +53,70 @@ class Gallery:
         seen: Seen = {}
         chart = charts.build(name, reads.watched(book, seen), alias, options)
         words = (chart.title, chart.finding, chart.note, chart.rows, chart.shown, str(chart.refusal))
-        key = digest("chart", _made_with(), name, alias, dict(options), seen, reads.fingerprint(words))
+        key = digest("chart", _MADE_WITH, name, alias, dict(options), seen, reads.fingerprint(words))
         specs = self.kept.get("chart", key)
         if specs is None:
             specs = figures.specifications(chart, checked=False)
-            self.kept.put("chart", key, specs)
+            self._new.append(("chart", key, specs))
         return chart, specs
 
     def picture(self, spec: str, *, name: str, label: str) -> str:
         """The picture of a specification, or a slot for it while it is painted."""
-        if self.painter is None:
+        painter = self.painter
+        if painter is None:
             return svg.render(spec, name=name, label=label)
-        self.painter.start(spec)
-        self._wanted.append((spec, name, label))
-        return svg.open_slot(str(len(self._wanted) - 1))
+        key = digest("finished", _MADE_WITH, spec, name, label)
+        kept = self.kept.get("finished", key)
+        if not isinstance(kept, str):
+            painter.start(spec)
+
+        def picture() -> str:
+            if isinstance(kept, str):
+                return kept
+            try:
+                made = svg.finished(painter.picture(spec), name, label)
+            except ValueError as error:
+                raise PublishError(
+                    "a chart cannot be drawn",
+                    expected="a specification that Vega-Lite takes",
+                    found=str(error).strip().splitlines()[0][:200],
+                    mend=f"mend the drawing of the chart that says “{label}”",
+                ) from error
+            self._new.append(("finished", key, made))
+            return made
+
+        return svg.open_slot(self._later(picture))
+
+    def _later(self, made: Callable[[], str]) -> str:
+        """The text of a slot that `fill` replaces by what is made."""
+        self._parts.append(made)
+        return str(len(self._parts) - 1)
+
+    def set_aside(self, root: Element) -> None:
+        """Take the popovers out of a page's tree until the page is written, as the pictures are.
+
+        They are most of its elements; nothing that looks at a page before that wants them.
+        """
+        if self.painter is None:
+            return
+        for item in root.iter("bdi"):
+            if item.get("class") == "provenance":
+                tail, item.tail = item.tail, None
+                html = to_html_string(item).replace(AMP_SUBSTITUTE, "&")
+                item.clear()
+                item.tail = tail
+                item.set("data-slot", self._later(lambda html=html: html))  # type: ignore[misc]
+
+    def explorer(self, text: str) -> str:
+        """The document of an interactive chart, from what a page knew of it; waits for the painter."""
+        assert self.painter is not None
+        key = digest("explorer", _MADE_WITH, text)
+        kept = self.kept.get("explorer", key)
+        if isinstance(kept, str):
+            return kept
+        made = explorer.finish(text, self.painter)
+        self._new.append(("explorer", key, made))
+        return made
 
     def take(self, html: str) -> str:
         """HTML of a notebook's cell, whose slots hold all that is wanted, with slots or pictures of this gallery."""
@@ -70,7 +128,7 @@ class Gallery:
         return svg.fill(html, picture)
 
     def fill(self, html: str) -> str:
-        """A page's HTML with each slot replaced by its picture; waits for them.
+        """A page's HTML with each slot replaced by its picture or popover; waits for the pictures.
 
         A slot is a number until the page is written, so that the theme, the search index and all that looks at the page
         before have a few bytes in the place of thousands.
@@ -78,27 +136,23 @@ class Gallery:
         Raises:
             PublishError: Vega cannot draw one.
         """
-        painter = self.painter
-        if painter is None:
+        if self.painter is None:
             return html
+        html = _POPOVER.sub(lambda match: self._parts[int(match[1])](), html)
+        return svg.fill(html, lambda text: self._parts[int(text)]())
 
-        def picture(text: str) -> str:
-            spec, name, label = self._wanted[int(text)]
-            try:
-                return svg.finished(painter.picture(spec), name, label)
-            except ValueError as error:
-                raise PublishError(
-                    "a chart cannot be drawn",
-                    expected="a specification that Vega-Lite takes",
-                    found=str(error).strip().splitlines()[0][:200],
-                    mend=f"mend the drawing of the chart that says “{label}”",
-                ) from error
-
-        return svg.fill(html, picture)
+    def keep(self) -> None:
+        """Keep what was made, unless the code was changed meanwhile: then nobody knows which code made it."""
+        if _made_with() == _MADE_WITH:
+            for kind, key, value in self._new:
+                self.kept.put(kind, key, value)
+        self._new.clear()
 
 
-@cache
 def _made_with() -> str:
     """A hash of the code that draws: all of this package, Altair and what it is built on."""
     here = Path(__file__).resolve().parent
     return digest(sources(here), *(version(name) for name in ("altair", "narwhals", "vl-convert-python")))
+
+
+_MADE_WITH = _made_with()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         )
     except PublishError as error:
         raise PluginError(f"\n\n{error}\n") from error
+    # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
+    gc.set_threshold(100_000, 50, 100)
     config.markdown_extensions.append(_build.extension)  # type: ignore[arg-type]
     return config
 

@@ -1,13 +1,20 @@
-"""Braces left over in finished HTML: the sign of a placeholder that nobody resolved. Reads HTML, changes none."""
+"""Braces left over in finished HTML: the sign of a placeholder that nobody resolved. Reads HTML, changes none.
+
+A build looks for them itself. `python -m hooks.leftovers SITE` looks through a built site, whichever program built it;
+the exit code is 1 where any is left, and 2 where there is no page.
+"""
 
 from __future__ import annotations
 
+import argparse
 import re
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 from hooks import placeholders
-from hooks.errors import PublishError
+from hooks.errors import Place, PublishError
 from hooks.pages import PageState
 
 _BRACES = re.compile(r"\{\{|\}\}")
@@ -74,3 +81,32 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._unread and _BRACES.search(data):
             self.found.append(data)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hooks.leftovers",
+        description="Look through a built site for placeholders left as they are.",
+    )
+    parser.add_argument("site", type=Path, help="the folder of the built site")
+    options = parser.parse_args(arguments)
+    pages = sorted(options.site.rglob("*.html"))
+    if not pages:
+        print(f"{options.site}: there is no page to look through", file=sys.stderr)
+        return 2
+    left = [(page, text) for page in pages for text in find(page.read_text(encoding="utf-8"))]
+    for page, text in left:
+        report = PublishError(
+            "braces that nobody resolved",
+            place=Place(str(page)),
+            expected="none outside code",
+            found=" ".join(text.split())[:80],
+            mend="build with a program that runs the Markdown extension hooks.extension on every page",
+        )
+        print(report, file=sys.stderr)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

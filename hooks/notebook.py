@@ -14,14 +14,13 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from xml.etree.ElementTree import tostring
 
 import pandas as pd
 
 from hooks import charts, explorer, figures, opened, provenance, quantities, reads, store, svg
 from hooks.book import Book
-from hooks.cache import file_digest
+from hooks.cache import Cache, file_digest
 from hooks.pages import PageState
 from hooks.readings import Reading
 from hooks.records import CELL_KEYS
@@ -183,16 +182,11 @@ def _figure(made: charts.Chart) -> Figure:
         figures.specifications(made),
         "",
         occurrence=_shown[name],
-        csv=_csv_inside(made),
+        csv=figures.csv_inside(made),
         explore=explorer.LATER if _in_build() else None,
         picture=svg.slot if _in_build() else svg.render,
     )
     return Figure(made.name, html.replace(f'data-chart="{name}"', f'data-chart="{made.name}"', 1))
-
-
-def _csv_inside(made: charts.Chart) -> str:
-    """The chart's CSV as an address that holds it."""
-    return f"data:text/csv;charset=utf-8,{quote(figures.csv_text(made))}"
 
 
 def _in_build() -> bool:
@@ -215,7 +209,8 @@ _books: dict[tuple[int, str | None], Book] = {}
 
 def _opened_book(data: Path, listed: Path) -> Book:
     """The book, opened again only where a file of it has changed."""
-    read = store.load_cached(data)
+    folder = os.environ.get("SPLICED_CACHE")
+    read = store.load_cached(data, Cache(Path(folder)) if folder else None)
     key = id(read), file_digest(listed)
     if key not in _books:
         _books.clear()

@@ -15,7 +15,7 @@ from hooks import reads
 from hooks.book import Book
 from hooks.cache import Cache, digest, file_digest, versions
 from hooks.errors import PublishError
-from hooks.execution import Executed, Execution
+from hooks.execution import Execution
 from hooks.notebook_pages import Notebook
 
 _CODE = ("notebook_pages.py", "execution.py", "opened.py")
@@ -26,6 +26,7 @@ _CODE = ("notebook_pages.py", "execution.py", "opened.py")
 class _Wanted:
     notebook: Notebook
     path: Path
+    content: str | None
     key: str
 
 
@@ -56,13 +57,14 @@ class Notebooks:
         """
         made_with = digest(versions(), [file_digest(Path(__file__).parent / name) for name in _CODE])
         for uri, (path, name) in files.items():
+            content = file_digest(path)
             try:
                 notebook = Notebook.read(path, name)
             except PublishError as error:
                 self._failed[uri] = error
                 continue
-            key = digest("notebook", made_with, str(path), file_digest(path))
-            self._wanted[uri] = _Wanted(notebook, path, key)
+            key = digest("notebook", made_with, str(path), content)
+            self._wanted[uri] = _Wanted(notebook, path, content, key)
             known = self.kept.get("notebook", key)
             if known is not None and reads.hold(known["reads"], self.book):
                 self._outputs[uri] = {int(number): html for number, html in known["outputs"].items()}
@@ -82,13 +84,15 @@ class Notebooks:
             results = self._execution.results()
             self._execution = None
             for uri in self.executed:
-                result = results[self._wanted[uri].path]
-                if isinstance(result, Executed):
-                    self._outputs[uri] = result.outputs
-                    kept = {"outputs": result.outputs, "reads": result.reads}
-                    self.kept.put("notebook", self._wanted[uri].key, kept)
-                else:
+                wanted = self._wanted[uri]
+                result = results[wanted.path]
+                if isinstance(result, PublishError):
                     self._failed[uri] = result
+                    continue
+                self._outputs[uri] = result.outputs
+                if file_digest(wanted.path) == wanted.content:  # else it was saved meanwhile
+                    kept = {"outputs": result.outputs, "reads": result.reads}
+                    self.kept.put("notebook", wanted.key, kept)
         return {**self._outputs, **self._failed}
 
     def close(self) -> None:

@@ -1,18 +1,20 @@
 """Which files a notebook's kernel reads, and what it does that no file shows. Knows nothing of the data's meaning.
 
-A kernel of the build is told to `watch`, by the profile that it is started with. After each cell it sends what
-is new as an element in the cell's output, which the build takes out again.
+A kernel of the build is told to `watch`, by the profile that it is started with. After each cell it sends what it has
+read as an element in the cell's output, which the build takes out again.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from hooks.cache import file_digest
@@ -23,6 +25,12 @@ Seen = dict[str, str]
 FOREIGN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "sqlite3.connect")
 """What a cell may do that no fingerprint follows: such a notebook is executed at every build."""
 
+BEGUN = "SPLICED_BEGUN"
+"""Environment variable: when the build began, in nanoseconds since 1970."""
+
+_CLOCK_NS = 20_000_000
+"""How far the times of files may lag behind the clock."""
+
 REPORT = "data-reads"
 """The attribute of the element that carries reads out of a kernel."""
 
@@ -31,7 +39,6 @@ _opened: set[str] = set()
 _foreign: set[str] = set()
 _modules: set[str] = set()
 _ignored: tuple[str, ...] = ()
-_sent: Seen = {}
 
 
 def text(read: list[Any]) -> str:
@@ -74,9 +81,19 @@ def take(output: str) -> Seen:
 def files() -> Seen:
     """Fingerprints of all files and modules that this process has read."""
     with unwatched():
-        found = {text(["file", path]): file_digest(path) for path in sorted(_opened | _sources())}
+        found = {text(["file", path]): _state(path) for path in sorted(_opened | _sources())}
     seen = {read: state for read, state in found.items() if state is not None}
     return seen | {text(["foreign", event]): "" for event in sorted(_foreign)}
+
+
+def _state(path: str) -> str | None:
+    """The file's hash; another value for one that was written after the build began: who knows which state was read."""
+    try:
+        written_ns = Path(path).stat().st_mtime_ns
+    except OSError:
+        return None
+    begun_ns = int(os.environ.get(BEGUN) or sys.maxsize)
+    return "written meanwhile" if written_ns > begun_ns - _CLOCK_NS else file_digest(path)
 
 
 def _sources() -> set[str]:
@@ -98,8 +115,8 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
         if getattr(_quiet, "on", False) or not isinstance(path, (str, bytes, Path)) or _is_import():
             return
         name = path.decode(errors="replace") if isinstance(path, bytes) else str(path)
-        if event != "open" and name in sys.path:
-            return  # whoever looks for packages lists these; a module that is found is noted
+        if event != "open" and _looks_for_packages():
+            return
         if mode is None or "r" in mode or "+" in mode:
             absolute = str(Path(name).absolute())
             if _counts(absolute):
@@ -113,13 +130,21 @@ def _is_import() -> bool:
     return sys._getframe(2).f_code.co_filename.startswith("<frozen importlib")
 
 
+def _looks_for_packages() -> bool:
+    """Whether a folder is listed to find packages in it: their versions are known to the build."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if Path(frame.f_code.co_filename).parts[-2:-1] in (("importlib",), ("metadata",)):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _report() -> None:
     from IPython.display import HTML, display
 
+    # All of it after each cell: what is sent before the first one, or with one that raises, is lost.
     notebook = sys.modules.get("hooks.notebook")
     seen = {**(notebook.SEEN if notebook else {}), **files()}
-    new = {read: state for read, state in seen.items() if _sent.get(read) != state}
-    if new:
-        _sent.update(new)
-        element = f'<template {REPORT}="{html.escape(json.dumps(new, ensure_ascii=False))}"></template>'
-        display(HTML(element))  # type: ignore[no-untyped-call]
+    element = f'<template {REPORT}="{html.escape(json.dumps(seen, ensure_ascii=False))}"></template>'
+    display(HTML(element))  # type: ignore[no-untyped-call]

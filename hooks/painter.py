@@ -10,6 +10,7 @@ made in this process.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -49,7 +50,7 @@ class Painter:
         with self._news:
             if key in self._made or key in self._waiting:
                 return
-            kept = self.cache.get(kind, key)
+            kept = self._cache(kind).get(kind, key)
             if isinstance(kept, str):
                 self._made[key] = kept
                 return
@@ -97,6 +98,11 @@ class Painter:
     def _versions(self) -> str:
         return f"{VEGA_LITE} {version('vl-convert-python')}"
 
+    def _cache(self, kind: str) -> Cache:
+        """A bundle is made of vl-convert alone, in a second or two: the environment keeps it, like compiled code."""
+        environment = Path(sys.prefix) / "var" / "spliced-inference"
+        return Cache(environment) if kind == "bundle" and os.access(sys.prefix, os.W_OK) else self.cache
+
     def _key(self, kind: str, text: str) -> str:
         return digest(self._versions, kind, text)
 
@@ -116,7 +122,7 @@ class Painter:
         self._made[key] = made
         self._waiting.discard(key)
         if not made.startswith("!"):
-            self.cache.put(kind, key, made)
+            self._cache(kind).put(kind, key, made)
 
     def _send(self, kind: str, key: str, text: str) -> None:
         try:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, cast
 
 from hooks.book import Book
 from hooks.cache import digest, file_digest
 from hooks.errors import PublishError
-from hooks.opened import Seen, text, unwatched
+from hooks.opened import Seen, text
 from hooks.records import CELL_KEYS, Run, Sample
 
 Read = list[Any]
@@ -94,8 +95,7 @@ def note_call(seen: Seen, book: Book, name: str, *args: Any) -> Any:
 def fingerprint(value: Any) -> str:
     """A hash of what a read gave: of a run all of it, of a number all that a page can say of it."""
     if isinstance(value, Run):
-        with unwatched():
-            return digest(_record(value), file_digest(value.folder / "samples.jsonl"))
+        return _whole(value)
     return digest(_plain(value))
 
 
@@ -124,8 +124,22 @@ def _today(read: str, book: Book) -> str | None:
 
 
 def _record(run: Run) -> str:
-    with unwatched():
-        return digest(run.id, file_digest(run.folder / "run.json"))
+    return _memo("record", run, lambda: digest(run.id, run.record))
+
+
+def _whole(run: Run) -> str:
+    return _memo("whole", run, lambda: digest(_record(run), [_sample(sample) for sample in run.samples]))
+
+
+_memos: dict[tuple[str, int], tuple[Run, str]] = {}
+
+
+def _memo(kind: str, run: Run, made: Callable[[], str]) -> str:
+    """A hash of a run in memory, made once: of what was read, whatever its files hold by now."""
+    known = _memos.get((kind, id(run)))
+    if known is None or known[0] is not run:
+        known = _memos[kind, id(run)] = run, made()
+    return known[1]
 
 
 def _plain(value: Any) -> Any:
@@ -149,11 +163,11 @@ def _plain(value: Any) -> Any:
     return "" if isinstance(value, ast.AST) else str(value)
 
 
-_SAMPLE_FIELDS = tuple(item.name for item in fields(Sample))
+_values_of = attrgetter(*(item.name for item in fields(Sample)))
 
 
 def _sample(sample: Sample) -> str:
-    return repr([getattr(sample, name) for name in _SAMPLE_FIELDS])
+    return repr(_values_of(sample))
 
 
 @lru_cache(maxsize=4096)

@@ -72,6 +72,8 @@ class Resolver:
         for parent, waiting in self._late:
             origins = provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri)
             markup.stand_alone(parent, waiting, origins)
+        if self.page.popovers:
+            self.site.gallery.set_aside(root)
 
     def fill(self, html: str) -> str:
         """Put plain forms where a placeholder stands in an attribute of raw HTML."""

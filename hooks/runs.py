@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from hooks.cache import Cache, digest, file_digest
 from hooks.contract import CHECK, RESTORE, Contract, parse, read, tail
 from hooks.errors import Place, PublishError
 from hooks.records import Record, Refusal, Run, Sample
@@ -16,8 +19,10 @@ _METERED = ("prefill", "decode", "idle")
 """Experiments whose samples say why where they have no energy."""
 
 
-def read_all(folder: Path, contract: Contract, incomplete: list[PublishError]) -> Iterator[Run]:
-    """Every run in `folder`, in the order of names.
+def read_all(
+    folder: Path, contract: Contract, incomplete: list[PublishError], kept: Cache | None = None
+) -> Iterator[Run]:
+    """Every run in `folder`, in the order of names; `kept` holds checked samples of earlier times.
 
     A wrong number of samples goes to `incomplete`: the build reports it beside the pages that miss a quantity.
 
@@ -37,10 +42,10 @@ def read_all(folder: Path, contract: Contract, incomplete: list[PublishError]) -
                 else "a file",
                 mend=RESTORE.format(path=entry),
             )
-        yield _run(entry, contract, incomplete)
+        yield _run(entry, contract, incomplete, kept or Cache(None))
 
 
-def _run(folder: Path, contract: Contract, incomplete: list[PublishError]) -> Run:
+def _run(folder: Path, contract: Contract, incomplete: list[PublishError], kept: Cache) -> Run:
     place = Place(str(folder / "run.json"))
     record = contract.record(folder / "run.json", "run")
     if record["run_id"] != folder.name:
@@ -70,7 +75,7 @@ def _run(folder: Path, contract: Contract, incomplete: list[PublishError]) -> Ru
             mend=CHECK,
         )
     rounds = {process["process"]: process["round"] for process in record["processes"]}
-    samples = tuple(_samples(folder / "samples.jsonl", contract, rounds))
+    samples = _checked(folder / "samples.jsonl", contract, rounds, kept)
     if len(samples) != record["samples"]:
         path = folder / "samples.jsonl"
         incomplete.append(
@@ -83,6 +88,37 @@ def _run(folder: Path, contract: Contract, incomplete: list[PublishError]) -> Ru
             )
         )
     return Run(folder.name, folder, record, samples)
+
+
+def _checked(path: Path, contract: Contract, rounds: Mapping[int, int], kept: Cache) -> tuple[Sample, ...]:
+    """The samples of a file, read and checked, or as they were when the same file was checked before."""
+    sources = [
+        file_digest(Path(__file__).with_name(f"{name}.py")) for name in ("runs", "records", "contract")
+    ]
+    key = digest("samples", file_digest(path), file_digest(contract.path), sorted(rounds.items()), sources)
+    rows = kept.get("samples", key)
+    if rows is not None:
+        return tuple(_from_row(row) for row in rows)
+    samples = tuple(_samples(path, contract, rounds))
+    kept.put("samples", key, [_row(sample) for sample in samples])
+    return samples
+
+
+_FIELDS = tuple(item.name for item in fields(Sample))
+_REFUSALS = tuple(_FIELDS.index(name) for name in ("refusal", "energy_refusal"))
+
+
+def _row(sample: Sample) -> list[Any]:
+    row = [getattr(sample, name) for name in _FIELDS]
+    for index in _REFUSALS:
+        row[index] = row[index] and [row[index].kind, row[index].reason]
+    return row
+
+
+def _from_row(row: list[Any]) -> Sample:
+    for index in _REFUSALS:
+        row[index] = row[index] and Refusal(*row[index])
+    return Sample(*row)
 
 
 def _samples(path: Path, contract: Contract, rounds: Mapping[int, int]) -> Iterator[Sample]:

@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+THIS = Path(__file__).resolve()
+ROOT = THIS.parent.parent
 
 _serving = False
 _sources: dict[str, int] = {}
@@ -88,14 +87,19 @@ def _host() -> Any:
 
 
 def _forget_changed_modules() -> None:
-    """Drop the package's modules if one of their sources changed since they were loaded."""
-    now = {str(path): path.stat().st_mtime_ns for path in sorted((ROOT / "hooks").rglob("*.py"))}
-    if _sources and _sources != now:
-        if _serving and _sources.get(__file__) != now.get(__file__):
+    """Import the package as its sources are now, all of it from one state of them."""
+    if str(ROOT) not in sys.path:  # MkDocs takes back what a hook adds while it is loaded
+        sys.path.insert(0, str(ROOT))
+    while True:
+        now = {str(path): path.stat().st_mtime_ns for path in sorted((ROOT / "hooks").rglob("*.py"))}
+        if _sources == now:
+            return
+        if _sources and _serving and _sources.get(str(THIS)) != now.get(str(THIS)):
             os.execv(sys.executable, sys.orig_argv)
-        # The package goes too: its attributes are its old modules.
-        for name in [name for name in sys.modules if name == "hooks" or name.startswith("hooks.")]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
-    _sources.clear()
-    _sources.update(now)
+        if _sources:  # the package goes too: its attributes are its old modules
+            for name in [name for name in sys.modules if name == "hooks" or name.startswith("hooks.")]:
+                del sys.modules[name]
+            importlib.invalidate_caches()
+        _sources.clear()
+        _sources.update(now)
+        _host()

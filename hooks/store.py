@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hooks import runs
+from hooks.cache import Cache
 from hooks.contract import Contract
 from hooks.errors import Place, PublishError
 from hooks.records import Record, Run
@@ -32,8 +33,8 @@ class Store:
     incomplete: tuple[PublishError, ...]
 
 
-def load(folder: Path) -> Store:
-    """Read and check all of site_data/.
+def load(folder: Path, kept: Cache | None = None) -> Store:
+    """Read and check all of site_data/; what `kept` holds was checked when it was put there.
 
     A wrong number of samples is not raised but kept in `Store.incomplete`: the build reports it beside the
     pages that miss a quantity, which say more.
@@ -53,7 +54,7 @@ def load(folder: Path) -> Store:
     incomplete: list[PublishError] = []
     return Store(
         folder=folder,
-        runs={run.id: run for run in runs.read_all(folder / "runs", contract, incomplete)},
+        runs={run.id: run for run in runs.read_all(folder / "runs", contract, incomplete, kept)},
         models=dict(_records(folder, "models", "*.json", "model", contract)),
         cited=dict(_records(folder, "cited", "*.json", "cited", contract)),
         tokenizers=dict(_records(folder, "tokenizers", "*/origin.json", "tokenizer", contract)),
@@ -117,13 +118,13 @@ def _refuse_twice(source: Record, path: Path) -> None:
 
 
 @lru_cache(maxsize=8)
-def _loaded(folder: Path, state: tuple[tuple[str, int, int], ...]) -> Store:
-    return load(folder)
+def _loaded(folder: Path, state: tuple[tuple[str, int, int], ...], kept: Cache | None) -> Store:
+    return load(folder, kept)
 
 
-def load_cached(folder: Path) -> Store:
+def load_cached(folder: Path, kept: Cache | None = None) -> Store:
     """`load`, skipped while no file of the folder has changed (name, size and time in nanoseconds)."""
     unfinished = folder / "unfinished"
     files = sorted(path for path in folder.rglob("*") if unfinished not in path.parents and path.is_file())
     state = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
-    return _loaded(folder, state)
+    return _loaded(folder, state, kept)

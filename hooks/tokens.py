@@ -12,12 +12,14 @@ import lzma
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
 
 from tokenizers import Tokenizer
 from wcwidth import iter_graphemes
 
+from hooks.cache import Cache, digest, file_digest
 from hooks.errors import Place, PublishError, nearest
 from hooks.markup import exact
 from hooks.store import Store
@@ -34,8 +36,14 @@ class Piece:
     ids: tuple[int, ...]
 
 
-def tokenize(text: str, store: Store, name: str = DEFAULT) -> tuple[Piece, ...]:
+def tokenize(text: str, store: Store, name: str = DEFAULT, kept: Cache | None = None) -> tuple[Piece, ...]:
     """The pieces of `text`; their texts joined are exactly `text`.
+
+    Args:
+        text: Any text.
+        store: Where the tokenizer is.
+        name: Of the tokenizer.
+        kept: Pieces of earlier times: a tokenizer takes a third of a second to be loaded.
 
     Raises:
         PublishError: The tokenizer is unknown or its file is not the pinned one; or the text holds
@@ -49,10 +57,25 @@ def tokenize(text: str, store: Store, name: str = DEFAULT) -> tuple[Piece, ...]:
                 found=ascii(character),
                 mend="leave the character out",
             )
+    key = _key(text, store, name)
+    known = kept.get("tokens", key) if kept else None
+    if known is not None:
+        return tuple(Piece(part, tuple(ids)) for part, ids in known)
     tokenizer = load(store, name)
     encoding = tokenizer.encode(text, add_special_tokens=False)
     # A tokenizer may normalise (é as one character or two), and offsets then speak of the original text.
-    return tuple(_pieces(text, encoding.ids, encoding.offsets))
+    pieces = tuple(_pieces(text, encoding.ids, encoding.offsets))
+    if kept:
+        kept.put("tokens", key, [[piece.text, piece.ids] for piece in pieces])
+    return pieces
+
+
+def _key(text: str, store: Store, name: str) -> str:
+    """A hash of all that pieces are made of: the text, the file, what it should be, and the code."""
+    record = store.tokenizers.get(name, {})
+    file = file_digest(store.folder / "tokenizers" / name / record.get("file", ""))
+    versions = [version(package) for package in ("tokenizers", "wcwidth")]
+    return digest("tokens", text, file, dict(record), versions, file_digest(__file__))
 
 
 def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:

@@ -1,0 +1,87 @@
+"""What a first visit loads: a primer's page with three charts, before anybody touches anything."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
+
+import pytest
+
+from .conftest import ROOT, SITE_DATA, Open, _Handler
+
+pytestmark = pytest.mark.browser
+
+PRIMER = "primers/1-what-a-model-is"
+CHARTS = ("time-per-token", "decode-by-depth", "kv-cache-against-weights")
+
+ALL_BYTES = 350 * 1024
+OUR_BYTES = 60 * 1024
+
+THEME = re.compile(r"/assets/(?:javascripts|stylesheets)/")
+"""What Material brings."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The repository's own site, its first primer made to have three charts."""
+    folder = tmp_path_factory.mktemp("weight")
+    for part in ("docs", "hooks"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    page = folder / f"docs/{PRIMER}.md"
+    text = page.read_text(encoding="utf-8")
+    missing = [name for name in CHARTS if f"{{{{ chart {name} " not in text]
+    wanted = len(CHARTS) - len(re.findall(r"\{\{ chart ", text))
+    page.write_text(text + "".join(f"\n\n{{{{ chart {name} }}}}\n" for name in missing[: max(0, wanted)]))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder / "site")))
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict"],
+        cwd=folder,
+        env=os.environ | {"SITE_URL": url, "SITE_DATA": str(SITE_DATA)},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_primer_with_three_charts_is_light(address: str, visit: Open) -> None:
+    window = visit()
+    loaded: dict[str, int] = {}
+    window.page.on(
+        "response", lambda answer: loaded.update({answer.url: len(gzip.compress(answer.body(), 6, mtime=0))})
+    )
+    window.page.goto(f"{address}{PRIMER}.html")
+    window.page.wait_for_load_state("networkidle")
+    window.page.wait_for_timeout(500)
+    assert window.page.locator("figure.chart").count() >= 3
+    assert len(loaded) >= 5
+    sizes = "\n".join(f"{size:8} {url.removeprefix(address)}" for url, size in loaded.items())
+    ours = sum(size for url, size in loaded.items() if not THEME.search(url))
+    assert ours <= OUR_BYTES, sizes
+    assert sum(loaded.values()) <= ALL_BYTES, sizes
+    assert not [url for url in loaded if "vega" in url], "the interactive charts wait until they are wanted"
+
+
+def test_a_page_made_of_a_notebook_is_light(address: str, visit: Open) -> None:
+    window = visit()
+    answer = window.page.goto(f"{address}notes/1-prefill-against-decode.html")
+    assert answer is not None
+    window.page.wait_for_load_state("networkidle")
+    assert len(answer.body()) <= 150_000
+    assert window.page.locator("figure.chart").count() >= 2
+    assert window.foreign == []

@@ -1,0 +1,179 @@
+"""Charts kept between builds are never old: whatever changes, the kept ones are those that would be drawn anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+
+from hooks import charts, figures, gallery, painter, quantities, store, svg
+from hooks.book import Book
+from hooks.cache import Cache
+from hooks.gallery import Gallery
+from hooks.painter import Painter
+from tests.publish import fixture_data
+from tests.publish.test_charts import ASKED
+
+Specs = dict[str, str]
+
+
+@pytest.fixture
+def data(empty_data: Path) -> Path:
+    fixture_data.write_run(empty_data)
+    fixture_data.small_run(empty_data)
+    fixture_data.gpu_run(empty_data)
+    fixture_data.imported_run(empty_data)
+    return empty_data
+
+
+def opened(data: Path, text: str | None = None) -> Book:
+    listed = data.parent / "quantities.toml"
+    listed.write_text(
+        text or (fixture_data.ROOT / "docs/quantities.toml").read_text("utf-8"), encoding="utf-8"
+    )
+    return Book(store.load(data), quantities.read(listed))
+
+
+def all_of(kept: Cache, book: Book) -> list[Specs]:
+    made = Gallery(kept)
+    specs = [made.chart(name, book, alias, options)[1] for name, alias, options in ASKED]
+    made.keep()
+    return specs
+
+
+def edit(path: Path, change: Callable[[Any], None], line: int | None = None) -> None:
+    """Change a JSON file, or one line of a file of JSON lines."""
+    if line is None:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return
+    lines = path.read_text(encoding="utf-8").splitlines()
+    record = json.loads(lines[line])
+    change(record)
+    lines[line] = json.dumps(record)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_one_changed_sample_of_any_cell_is_in_every_chart(data: Path, tmp_path: Path) -> None:
+    kept = Cache(tmp_path / "cache")
+    first = all_of(kept, opened(data))
+    changed = 0
+    for run in ("fixture-main", "fixture-gpu"):
+        path = data / "runs" / run / "samples.jsonl"
+        seen = set()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            record = json.loads(line)
+            cell = tuple(
+                record[key] for key in ("experiment", "mode", "batch", "prompt_tokens", "context_tokens")
+            )
+            if record["warm_up"] or cell in seen or record["duration_s"] is None:
+                continue
+            seen.add(cell)
+            edit(path, lambda sample: sample.update(duration_s=sample["duration_s"] * 1.7), number)
+            book = opened(data)
+            now = all_of(kept, book)
+            assert now == all_of(Cache(None), book), cell
+            changed += now != first
+            first = now
+    assert changed > 6, "the charts do draw these samples"
+
+
+def test_other_records_titles_and_names_are_in_the_charts(data: Path, tmp_path: Path) -> None:
+    kept = Cache(tmp_path / "cache")
+    text = (fixture_data.ROOT / "docs/quantities.toml").read_text(encoding="utf-8")
+    before = all_of(kept, opened(data))
+    edit(data / "models/qwen2.5-1.5b.json", lambda model: model.update(title="Another title", layers=27))
+    edit(data / "runs/fixture-main/run.json", lambda run: run["machine"].update(label="another machine"))
+    edit(data / "cited/nvidia-memory-bandwidth.json", lambda cited: cited["values"][0].update(value=1e12))
+    for book in (opened(data), opened(data, text.replace('label = "', 'label = "Other ', 1))):
+        now = all_of(kept, book)
+        assert now == all_of(Cache(None), book)
+    assert now != before
+
+
+def test_nothing_is_drawn_twice(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, book = Cache(tmp_path / "cache"), opened(data)
+    first = all_of(kept, book)
+    monkeypatch.setattr(figures, "specifications", lambda *_, **__: pytest.fail("drawn again"))
+    assert all_of(kept, book) == first
+    assert all_of(kept, opened(data)) == first
+
+
+@pytest.mark.parametrize("package", ["altair", "narwhals", "vl-convert-python"])
+def test_another_version_is_other_code(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    assert gallery._made_with() == gallery._MADE_WITH
+    version = gallery.version
+    monkeypatch.setattr(gallery, "version", lambda asked: "0" if asked == package else version(asked))
+    assert gallery._made_with() != gallery._MADE_WITH
+
+
+def test_other_code_draws_anew(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, book = Cache(tmp_path / "cache"), opened(data)
+    first = all_of(kept, book)
+    monkeypatch.setattr(gallery, "_MADE_WITH", "other code")
+    monkeypatch.setattr(gallery, "_made_with", lambda: "other code")
+    monkeypatch.setattr(figures, "specifications", lambda *_, **__: {"wide": "drawn anew"})
+    assert all_of(kept, book) == [{"wide": "drawn anew"}] * len(first)
+
+
+def test_what_was_made_while_the_code_changed_is_not_kept(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, book = Cache(tmp_path / "cache"), opened(data)
+    monkeypatch.setattr(gallery, "_made_with", lambda: "code of a moment later")
+    all_of(kept, book)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_charts_pass_the_checks_that_a_build_leaves_out(data: Path) -> None:
+    book = opened(data)
+    for name, alias, options in ASKED:
+        chart = charts.build(name, book, alias, options)
+        assert figures.specifications(chart, checked=True) == figures.specifications(chart, checked=False), (
+            name
+        )
+
+
+def test_pictures_in_slots_are_those_painted_at_once(data: Path, tmp_path: Path) -> None:
+    book, kept = opened(data), Cache(tmp_path / "cache")
+    chart, specs = Gallery().chart("time-per-token", book, None, {})
+    expected = figures.figure(chart, specs, "a.md")
+    for _ in range(2):  # painted, and kept
+        made = Gallery(kept, Painter(kept))
+        slots = figures.figure(chart, specs, "a.md", picture=made.picture)
+        assert "data-slot" in slots and len(slots) < len(expected)
+        assert made.fill(slots) == expected
+        in_cell = figures.figure(chart, specs, "a.md", picture=svg.slot)
+        assert made.fill(made.take(in_cell)) == expected
+        made.keep()
+        assert made.painter is not None
+        made.painter.close()
+
+
+def test_a_damaged_cache_paints_anew(data: Path, tmp_path: Path) -> None:
+    book, kept = opened(data), Cache(tmp_path / "cache")
+
+    def painted() -> str:
+        made = Gallery(kept, Painter(kept))
+        chart, specs = made.chart("time-per-token", book, None, {})
+        html = made.fill(figures.figure(chart, specs, "a.md", picture=made.picture))
+        made.keep()
+        assert made.painter is not None
+        made.painter.close()
+        return html
+
+    first = painted()
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert len(files) >= 3
+    for path in files:
+        path.write_bytes(path.read_bytes()[:-10])
+    assert painted() == first
+
+
+def test_the_painter_paints_for_altairs_vega_lite() -> None:
+    assert alt.SCHEMA_VERSION.lstrip("v").startswith(f"{painter.VEGA_LITE}.")

@@ -10,28 +10,38 @@ another process was on the card, the error is too large a share, or sampled powe
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from measure.counter import LONG_LOOK_S, Change, Closing, PowerRange, lost_tick, window_energy
+from measure.counter import (
+    LONG_LOOK_S,
+    WIDEST_ERROR_SHARE,
+    Change,
+    Closing,
+    Lag,
+    PowerRange,
+    too_short,
+    window_energy,
+)
 from measure.meter import Energy, Meter, NoMeter
 from measure.nvml_company import Company
 from measure.nvml_driver import Card
-from measure.nvml_lag import lag_bound_s
+from measure.nvml_lag import study_loaded
 from measure.nvml_watch import Watch
 from measure.sampled_power import second_reading
-from measure.ticks import Clock, DriverError, Study, WallClock, mean_watts, next_change, study
+from measure.ticks import Clock, DriverError, Study, WallClock, mean_watts, next_change, study, watts_between
 
 if TYPE_CHECKING:
     import torch
 
 PROMPT_SHARE = 0.1
 """A window opens on a tick that was seen within this share of its period; a reader that was held up tries again."""
-WIDEST_ERROR_SHARE = 0.05
-"""An energy whose stated error is a larger share of it is not resolved."""
 SETTLED_S = 0.15
 """A sensor that renews its reading every 100 ms shows by then what began."""
+SHORT_LAG_S = 0.005
+"""A shorter lag is not worth waiting for the card to be at rest."""
 AVERAGE_S = 1.0
 """Where NVML has no instant power, the reading may be the mean of the second before (Ampere and newer)."""
 GAIN_ERROR_SHARE = 0.05
@@ -50,12 +60,14 @@ def open_meter(device: torch.device, idle_watts_before_context: float | None = N
     from measure.machine import gpu_uuid
 
     torch.cuda.synchronize(device)
-    return open_gpu(
+    meter = open_gpu(
         gpu_uuid(device),
         own_bytes=lambda: torch.cuda.memory_reserved(device),
         load=lambda seconds: _multiply_for(seconds, device),
         idle_watts_before_context=idle_watts_before_context,
     )
+    torch.cuda.empty_cache()  # what the load took is the model's to have
+    return meter
 
 
 def open_gpu(
@@ -81,12 +93,17 @@ def open_gpu(
         shared = card.shared_out()
         if shared:
             raise DriverError(shared)
-        learned = study(card, clock)
-        lag_s = lag_bound_s(card, clock, learned.tick, load) if load else None
+        learned, lag_s = study(card, clock), None
+        if load:
+            loaded = study_loaded(card, clock, learned.tick, load)
+            lag_s, learned = loaded.lag_s, replace(learned, tick=loaded.tick)
+        return NvmlMeter(card, clock, learned, lag_s, own_bytes, idle_watts_before_context)
     except DriverError as error:
-        card.close()
-        return NoMeter(str(error))
-    return NvmlMeter(card, clock, learned, lag_s, own_bytes, idle_watts_before_context)
+        reason = str(error)
+    except Exception as error:  # timing must go on whatever the meter meets
+        reason = f"the meter failed: {error!r}"
+    card.close()
+    return NoMeter(reason)
 
 
 def idle_watts(uuid: str, seconds: float, clock: Clock | None = None) -> float | None:
@@ -113,6 +130,8 @@ class _Window:
 
     opening: Change
     begun_s: float
+    before: PowerRange | None
+    """The power before it; None where not asked for."""
     watch: Watch
 
 
@@ -188,6 +207,7 @@ class NvmlMeter:
         watch = Watch(self._card, self._clock, self._company.processes)
         try:
             watch.company = self._company.any()
+            previous = self._change_at_rest() if (self._lag_s or 0.0) > SHORT_LAG_S else None
             opening = next_change(self._card, self._clock)
             for _ in range(2):
                 if opening.gap_s <= PROMPT_SHARE * self._study.tick.period_s:
@@ -196,7 +216,13 @@ class NvmlMeter:
         except BaseException:
             watch.stop()
             raise
-        return _Window(opening, self._clock.now(), watch)
+        before = PowerRange.around([watts_between(previous, opening)]) if previous else None
+        return _Window(opening, self._clock.now(), before, watch)
+
+    def _change_at_rest(self) -> Change:
+        """The first change that owes nothing to what ran before: a lagging counter still tells of that for a while."""
+        self._clock.sleep(self._lag_s or 0.0)
+        return next_change(self._card, self._clock)
 
     def _closed(self, window: _Window, closed_s: float) -> Energy:
         before_joules = self._card.energy_joules()
@@ -219,23 +245,17 @@ class NvmlMeter:
         """The window's energy, or why there is none; `seen` goes with either."""
         begun_s, closed_s, tick = window.begun_s, closing.closed_s, self._study.tick
         during, after = self._power_ranges(window, closing)
-        lag_joules = None
-        if self._lag_s is not None:
-            lag_joules = self._lag_s * (self._seen.high_watts - self._seen.low_watts)
-        energy = window_energy(tick, window.opening, begun_s, closing, during, after, lag_joules)
+        lag = None if self._lag_s is None else Lag(self._lag_s, window.before or self._seen)
+        energy = window_energy(tick, window.opening, begun_s, closing, during, after, lag)
         second = second_reading(energy, window.watch.samples, begun_s, closed_s, self._sensor_mean_s)
         seen |= {"second_joules": second.joules, "agreement": second.disagreement}
         if seen["company"]:
             return Energy.refused("contaminated", seen["company"], **seen)
         if energy.value <= 0 or energy.error > WIDEST_ERROR_SHARE * energy.value:
-            reason = (
-                f"{closed_s - begun_s:.2g} s are too short for a counter that moves every "
-                f"{tick.period_s:.2g} s: {max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J"
-            )
+            reason = too_short(energy, closed_s - begun_s, tick.period_s)
             return Energy.refused("unresolved", reason, **seen)
-        doubt = lost_tick(tick, closing) or second.disagreement
-        if doubt:
-            return Energy.refused("unresolved", doubt, **seen)
+        if second.disagreement:
+            return Energy.refused("unresolved", second.disagreement, **seen)
         return Energy(energy.value, energy.error, None, dict(energy.budget), **seen)
 
     def _power_ranges(self, window: _Window, closing: Closing) -> tuple[PowerRange, PowerRange]:
@@ -259,19 +279,17 @@ class NvmlMeter:
 
 
 def _multiply_for(seconds: float, device: torch.device) -> None:
-    """Keep the GPU busy with matrix products, and return when the last one is done."""
+    """Keep the GPU busy with matrix products, and return when the last one is done; at once where they do not fit."""
     import time
 
     import torch
 
     generator = torch.Generator(device).manual_seed(0)  # the run's own stays untouched
-    side = torch.randn(8192, 8192, device=device, dtype=torch.float16, generator=generator)
-    product = torch.mm(side, side)
-    torch.cuda.synchronize(device)
-    until_s = time.perf_counter() + seconds
-    while time.perf_counter() < until_s:
-        torch.mm(side, side, out=product)
+    with contextlib.suppress(torch.OutOfMemoryError):
+        side = torch.randn(8192, 8192, device=device, dtype=torch.float16, generator=generator)
+        product = torch.mm(side, side)
         torch.cuda.synchronize(device)
-    ended = side, product
-    del ended, side, product
-    torch.cuda.empty_cache()
+        until_s = time.perf_counter() + seconds
+        while time.perf_counter() < until_s:
+            torch.mm(side, side, out=product)
+            torch.cuda.synchronize(device)

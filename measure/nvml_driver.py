@@ -16,7 +16,8 @@ from measure.ticks import DriverError
 POWER_INSTANT = 186
 """NVML_FI_DEV_POWER_INSTANT: milliwatts now, from driver 530 on."""
 SLOWDOWN_TIMES = {269: "too hot (driver)", 270: "too hot (hardware)", 271: "power brake"}
-"""NVML_FI_DEV_CLOCKS_EVENT_REASON_…: nanoseconds for which clocks were held down, since the driver was loaded."""
+"""NVML_FI_DEV_CLOCKS_EVENT_REASON_…: nanoseconds for which clocks were held down, since the driver was loaded. Older
+drivers have other fields under these numbers, settings that stand still: only a rise means anything."""
 AT_POWER_LIMIT = 0x4
 SLOWDOWN_BITS = {
     0x8: "hardware slowdown",
@@ -198,9 +199,15 @@ class Card:
     def _fields(self, ids: list[int]) -> list[Any]:
         """NVML's answers to some field ids, each with a return code of its own; empty where it knows no fields."""
         nvml = self._nvml
+        unknown = (
+            nvml.NVMLError_FunctionNotFound,
+            nvml.NVMLError_NotSupported,
+            nvml.NVMLError_NoPermission,
+            nvml.NVMLError_InvalidArgument,  # an older driver, asked for a newer field
+        )
         try:
             return list(nvml.nvmlDeviceGetFieldValues(self._handle, ids))
-        except (nvml.NVMLError_FunctionNotFound, nvml.NVMLError_NotSupported, nvml.NVMLError_NoPermission):
+        except unknown:
             return []
         except nvml.NVMLError as error:
             raise DriverError(f"NVML could not read the GPU's fields: {error}") from error

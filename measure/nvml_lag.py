@@ -1,8 +1,9 @@
-"""How late an NVIDIA counter follows the card's power, found by loading the card and letting go. Meters no window.
+"""What a loaded card tells of its counter: how late it follows the power, and its tick meanwhile. Meters no window.
 
 Under load the counter climbs along one line, at rest along another. The two cross when the counter learns that
 the load has ended; the time from the real end to that crossing is the lag. Power that really falls late, as clocks
-come down, counts as lag too, so what is found is a bound from above.
+come down, counts as lag too, so what is found is a bound from above. Nor need a counter tick under load as it does
+at rest.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from measure.counter import Change, Tick
-from measure.ticks import Clock, Counter, DriverError
+from measure.counter import Change, Tick, tick_of
+from measure.ticks import Clock, Counter, DriverError, watts_between
 
 LOAD_TICKS, REST_TICKS = 6, 8
 """How many ticks the card is loaded and left alone."""
-LEAST_S = 0.3
-"""The least time for each: clocks and power take that long to settle."""
+LEAST_S = 0.6
+"""The least time for each: clocks and power take half of that to settle."""
 LOOK_PERIOD_S = 0.001
 ROUNDS = 2
 CLEAR_RATIO = 1.5
@@ -34,23 +35,41 @@ class _Line:
     @classmethod
     def through(cls, first: Change, last: Change) -> _Line:
         """The line through two changes."""
-        watts = (last.joules - first.joules) / (last.middle_s - first.middle_s)
-        return cls(last.middle_s, last.joules, watts)
+        return cls(last.middle_s, last.joules, watts_between(first, last))
 
 
-def lag_bound_s(counter: Counter, clock: Clock, tick: Tick, load: Callable[[float], None]) -> float | None:
-    """The longest lag that the counter showed, seconds; None where the load did not show clearly.
+@dataclass(frozen=True)
+class Loaded:
+    """What was learned of a counter by loading the card."""
+
+    lag_s: float | None
+    """The longest lag that the counter showed, seconds; None where the load did not show clearly."""
+    tick: Tick
+    """The tick at rest; where it is another under load, one that is as either of the two."""
+
+
+def study_loaded(counter: Counter, clock: Clock, at_rest: Tick, load: Callable[[float], None]) -> Loaded:
+    """Load the card a few times. DriverError where the counter cannot be read.
 
     `load` keeps the device busy for some seconds and returns when it has nothing left to do.
     """
-    lags = [_one_lag_s(counter, clock, tick, load) for _ in range(ROUNDS)]
-    known = [lag for lag in lags if lag is not None]
-    if len(known) < ROUNDS:
-        return None
-    return max(*known, 0.0) + max(known) - min(known) + LOOK_PERIOD_S
+    rounds = [_one_round(counter, clock, at_rest, load) for _ in range(ROUNDS)]
+    lags = [lag for lag in (crossing_s(changes, ended_s) for changes, ended_s in rounds) if lag is not None]
+    lag_s = max(*lags, 0.0) + max(lags) - min(lags) + LOOK_PERIOD_S if len(lags) == ROUNDS else None
+    tick = at_rest
+    for changes, ended_s in rounds:
+        under_load = [c for c in changes if c.latest_s <= ended_s][1:]
+        if len(under_load) >= 3:
+            seen = tick_of(under_load)
+            if abs(seen.period_s - tick.period_s) > seen.jitter_s + tick.jitter_s:
+                tick = tick.joined(seen)
+    return Loaded(lag_s, tick)
 
 
-def _one_lag_s(counter: Counter, clock: Clock, tick: Tick, load: Callable[[float], None]) -> float | None:
+def _one_round(
+    counter: Counter, clock: Clock, tick: Tick, load: Callable[[float], None]
+) -> tuple[list[Change], float]:
+    """(changes of the counter under load and afterwards, when the load ended)."""
     looks = _Looks(counter, clock)
     stop = clock.every(LOOK_PERIOD_S, looks.look)
     try:
@@ -61,7 +80,7 @@ def _one_lag_s(counter: Counter, clock: Clock, tick: Tick, load: Callable[[float
         stop()
     if looks.failure:
         raise looks.failure
-    return crossing_s(looks.changes, ended_s)
+    return looks.changes, ended_s
 
 
 def crossing_s(changes: list[Change], ended_s: float) -> float | None:

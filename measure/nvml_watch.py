@@ -10,11 +10,12 @@ from measure.nvml_driver import MEMORY_CLOCK, SM_CLOCK, Card, ClockReasons
 from measure.sampled_power import PowerSample
 from measure.ticks import Clock, DriverError
 
-SAMPLE_PERIOD_S = 0.025
-"""Power sensors renew their reading every 20 to 100 ms; a thread that wakes 40 times a second costs no speed."""
-STATE_EVERY = 4
+SAMPLE_PERIOD_S = 0.05
+"""Power sensors renew their reading every 20 to 100 ms. Looking more often would cost the measured loop speed: each
+look takes turns with it at Python's interpreter."""
+STATE_EVERY = 2
 """Samples from one look at clocks and temperature to the next."""
-PROCESSES_EVERY = 20
+PROCESSES_EVERY = 10
 """Samples from one look at the list of processes to the next: a slower question."""
 SLOWED_SHARE = 0.01
 """Clocks held down for less than this share of a window, between two looks at them, are passed over."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure.counter import Change, Joules
+from measure.counter import WIDEST_ERROR_SHARE, Change, Joules, too_short
 from measure.meter import Energy, Meter, NoMeter
 from measure.ticks import Clock, DriverError, WallClock, mean_watts, next_change, study
 
@@ -41,8 +41,6 @@ SUPPOSED_RATIO = 3.0
 """The highest power supposed at the opening, as a multiple of the window's mean."""
 STUDY_S = 0.2
 IDLE_S = 1.0
-WIDEST_ERROR_SHARE = 0.05
-"""An energy whose stated error is a larger share of it is not resolved."""
 
 
 def open_rapl(root: Path = ROOT, clock: Clock | None = None) -> Meter:
@@ -54,6 +52,8 @@ def open_rapl(root: Path = ROOT, clock: Clock | None = None) -> Meter:
         idle_watts = mean_watts(_Sum(packages), clock, IDLE_S)
     except DriverError as error:
         return NoMeter(str(error))
+    except Exception as error:  # timing must go on whatever the meter meets
+        return NoMeter(f"the meter failed: {error!r}")
     return RaplMeter(packages, clock, tick_s, idle_watts)
 
 
@@ -209,11 +209,7 @@ class RaplMeter:
             raise DriverError("an energy counter went backwards, or leapt, in the middle of the window")
         energy = summed(parts)
         if energy.value <= 0 or energy.error > WIDEST_ERROR_SHARE * energy.value:
-            return Energy.refused(
-                "unresolved",
-                f"{closed_s - window.begun_s:.2g} s are too short for counters that move every {self._tick_s:.2g} s: "
-                f"{max(energy.value, 0.0):.3g} J, error {energy.error:.2g} J",
-            )
+            return Energy.refused("unresolved", too_short(energy, closed_s - window.begun_s, self._tick_s))
         return Energy(energy.value, energy.error, None, dict(energy.budget))
 
 

@@ -88,8 +88,12 @@ def study(counter: Counter, clock: Clock, seconds: float = STUDY_S) -> Study:
     changes = [next_change(counter, clock)]
     while len(changes) <= STUDY_TICKS or changes[-1].latest_s - changes[0].latest_s < seconds:
         changes.append(next_change(counter, clock, changes[-1].joules, changes[-1].latest_s))
-    first, last = changes[0], changes[-1]
-    return Study(tick_of(changes), (last.joules - first.joules) / (last.middle_s - first.middle_s))
+    return Study(tick_of(changes), watts_between(changes[0], changes[-1]))
+
+
+def watts_between(first: Change, last: Change) -> float:
+    """Mean power from one change to another, watts."""
+    return (last.joules - first.joules) / (last.middle_s - first.middle_s)
 
 
 def next_change(
@@ -119,5 +123,4 @@ def mean_watts(counter: Counter, clock: Clock, seconds: float) -> float:
     """Mean power over about `seconds`, from tick to tick, watts; the process sleeps meanwhile."""
     first = next_change(counter, clock)
     clock.sleep(seconds)
-    last = next_change(counter, clock)
-    return (last.joules - first.joules) / (last.middle_s - first.middle_s)
+    return watts_between(first, next_change(counter, clock))

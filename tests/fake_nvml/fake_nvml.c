@@ -59,7 +59,7 @@ static struct { const char *key; double *value; double initial; } settings[] = {
 static const char *UUID = "GPU-fa4e0000-0000-4000-8000-000000000001";
 static const char *IDLE_UUID = "GPU-fa4e0000-0000-4000-8000-000000000002";
 static const char *MIG_UUID = "MIG-fa4e0000-0000-4000-8000-0000000000a1";
-static double virtual_now_s;
+static double virtual_now_s, counted = -INFINITY;
 static uint32_t noise = 1;
 static int users, switches;
 static double switched_s[SWITCHES]; /* load on, off, on, ... */
@@ -75,7 +75,7 @@ int fake_nvml_set(const char *key, double value) {
 
 int fake_nvml_configure(const char *text) {
     for (size_t i = 0; i < SETTINGS; i++) *settings[i].value = settings[i].initial;
-    virtual_now_s = 0; noise = 1; switches = 0;
+    virtual_now_s = 0; noise = 1; switches = 0; counted = -INFINITY;
     char copy[2048], *rest = copy, *pair;
     if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) return -1;
     while ((pair = strsep(&rest, ",")))
@@ -234,7 +234,8 @@ int nvmlDeviceGetTotalEnergyConsumption(const void *device, unsigned long long *
         return SUCCESS;
     }
     double now = fake_nvml_now() < stuck_at_s ? fake_nvml_now() : stuck_at_s;
-    double joules = 5e6 + counter_joules(now) - (fake_nvml_now() >= backwards_at_s ? 4e6 : 0);
+    counted = fmax(counted, counter_joules(now)); /* a tick that is set longer stands until its next */
+    double joules = 5e6 + counted - (fake_nvml_now() >= backwards_at_s ? 4e6 : 0);
     *millijoules = (unsigned long long)(joules * 1000);
     return SUCCESS;
 }
@@ -248,6 +249,7 @@ int nvmlDeviceGetPowerUsage(const void *device, unsigned *milliwatts) { /* the m
 int nvmlDeviceGetFieldValues(const void *device, int count, field_t *fields) {
     ALIVE(device);
     if (no_permission) return NO_PERMISSION;
+    for (int i = 0; i < count && old_driver; i++) if (fields[i].field > 250) return INVALID_ARGUMENT;
     for (int i = 0; i < count; i++) {
         fields[i].result = SUCCESS;
         if (fields[i].field == 186 && has_instant) { /* NVML_FI_DEV_POWER_INSTANT */

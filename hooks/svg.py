@@ -156,8 +156,10 @@ def finished(svg: str, name: str, label: str) -> str:
     svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"', "", svg)
     svg = re.sub(r'="[^"]*"', lambda match: _LONG.sub(_shorter, match[0]), svg)
-    svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{name}-{match[1]}"', svg)
-    svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{name}-{match[1]})", svg)
+    # Vega counts its ids on from chart to chart, so they are counted anew: the same chart is always the same text.
+    ids = {id_: f"{name}-{number}" for number, id_ in enumerate(re.findall(r'\bid="([^"]*)"', svg), 1)}
+    svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{ids[match[1]]}"', svg)
+    svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{ids.get(match[1], match[1])})", svg)
     head = f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'
     title = f'<title id="{name}-title">{escaped(label)}</title>'
     svg = svg.replace("<svg", head, 1)

@@ -114,7 +114,7 @@ def test_every_sample_of_the_cell_is_there_with_its_state(empty_data: Path) -> N
         texts = [text.text for text in picture.iter(f"{SVG}text")]
         assert texts.count("warm-up") == texts.count("refused") == 1
         fills = [mark.get("fill") for mark in marks(picture, "points_marks")]
-        assert fills.count("transparent") == 5 and len(set(fills)) == 3
+        assert fills.count(None) == 5 and len(set(fills)) == 3, "hollow, filled, and in another colour"
 
 
 def test_samples_far_out_are_drawn_at_the_edge_and_told(empty_data: Path) -> None:

@@ -42,8 +42,9 @@ def pictures(html: str) -> list[ElementTree.Element]:
 
 
 def marks(picture: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    """What is drawn by the layers of that name."""
-    groups = [group for group in picture.iter(f"{SVG}g") if name in (group.get("class") or "").split()]
+    """What is drawn by the layers of that name; axes and grids are none."""
+    classes = {group: (group.get("class") or "").split() for group in picture.iter(f"{SVG}g")}
+    groups = [group for group, names in classes.items() if name in names and "role-mark" in names]
     return [item for group in groups for item in group if item.tag != f"{SVG}g"]
 
 
@@ -159,14 +160,8 @@ def test_uncertainty_is_drawn_for_every_point_that_has_it(html: str, chart: char
     )
     assert bool(wanted) == (chart.name != "kv-cache-against-weights" and "llama-bench" not in chart.key)
     for picture in pictures(html):
-        # Grid lines and axes are rules, too, and in groups of their own.
-        drawn = [
-            group
-            for group in picture.iter(f"{SVG}g")
-            if re.match(r"mark-rule role-mark .*marks$", group.get("class") or "")
-        ]
-        bars = [line for group in drawn for line in group if line.get("stroke", "").startswith("var(")]
-        assert len(bars) == wanted
+        drawn = marks(picture, "mark-rule")
+        assert len([bar for bar in drawn if bar.get("stroke", "").startswith("var(")]) == wanted
 
 
 def test_every_series_is_named_in_the_picture(html: str, chart: charts.Chart) -> None:
@@ -225,7 +220,10 @@ def test_the_same_chart_twice_on_a_page_repeats_no_id(site_data: Path) -> None:
     ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids)) and html.count("<figure") == 3
     assert {"chart-decode-by-depth", "chart-decode-by-depth-2", "chart-decode-by-depth-3"} <= set(ids)
-    assert len(set(re.findall(r'href="(data/charts/[^"]+)"', html))) == 2
+    assert sorted(set(re.findall(r'download="([^"]+)"', html))) == [
+        "decode-by-depth.csv",
+        "decode-by-depth.gpu.csv",
+    ]
 
 
 def test_an_unknown_option_is_an_error(book: Book) -> None:

@@ -27,6 +27,9 @@ _ELSEWHERE = {
     "graph": "CUDA graphs need a GPU, and this run is of a CPU",
     "compiled": "decode steps are compiled on CPUs only, and this run is of a GPU",
 }
+_ONE_AT_A_TIME = ("compiled",)
+"""Modes that take one sequence only."""
+
 _SINCE_VERSION_2 = {"ceilings": "ceilings", "idle": "idle power"}
 
 
@@ -109,6 +112,8 @@ def absent(run: Run, where: Mapping[str, Any], field: str) -> Refusal | None:
     mode, experiment = where.get("mode"), where.get("experiment")
     if mode in _MODES_OF and _MODES_OF[mode] != run.device:
         return Refusal("unavailable", _ELSEWHERE[mode])
+    if mode in _ONE_AT_A_TIME and where.get("batch", 1) > 1:
+        return Refusal("unavailable", f"{mode} steps are made for one sequence at a time")
     if run.record["schema_version"] == 1 and (experiment in _SINCE_VERSION_2 or mode in _MODES_OF):
         what = _SINCE_VERSION_2.get(str(experiment), f"the mode {mode}")
         return Refusal("unavailable", f"this run is older than the measuring of {what}")
@@ -138,7 +143,10 @@ def _of_cell(
     found = estimate(run.id, values)
     source = Source(run, keys, found.processes, len(values), len(refusals))
     remarks = _remarks(wanted.field, counted, run, idle)
-    return with_interval(replace(made, estimate=found, sources=(source,), remarks=remarks))
+    reading = with_interval(replace(made, estimate=found, sources=(source,), remarks=remarks))
+    if field.ceiling and reading.high is not None:
+        return replace(reading, high=min(reading.high, 1.0))  # no machine does more than it can
+    return reading
 
 
 def _most_common(refusals: Iterable[Refusal | None]) -> Refusal | None:

@@ -62,12 +62,13 @@ def cells(fast: str = "compiled", dtype: str = "float32") -> list[Record]:
         none = {"prompt_tokens": None, "context_tokens": None}
         return {"experiment": experiment, "batch": batch, **none, **tokens, "dtype": dtype, "mode": mode}
 
+    batched = ("eager",) if fast == "compiled" else ("eager", fast)
     return [
         *(cell("prefill", prompt_tokens=n) for n in PROMPTS),
         *(cell("decode", context_tokens=n) for n in DEPTHS),
         cell("kv_cache", context_tokens=500),
         *(cell("decode", fast, context_tokens=n) for n in DEPTHS),
-        *(cell("decode", mode, n, context_tokens=500) for n in BATCHES for mode in ("eager", fast)),
+        *(cell("decode", mode, n, context_tokens=500) for n in BATCHES for mode in batched),
         *(cell("ceilings", mode) for mode in ("read", "gemm")),
         *(cell("idle", mode) for mode in IDLE_WATTS),
     ]
@@ -290,7 +291,8 @@ def gpu_run(folder: Path, **changes: Any) -> Path:
         "second_reading": "sampled power",
     }
     facts = {"plan": plan, "machine": machine, "model": model, "meter": meter}
-    return write_run(folder, "fixture-gpu", records, finished_at="2025-12-31T04:00:00Z", **facts | changes)
+    facts |= {"finished_at": "2025-12-31T04:00:00Z"}
+    return write_run(folder, "fixture-gpu", records, **facts | changes)
 
 
 def imported_run(folder: Path, **changes: Any) -> Path:
@@ -342,6 +344,5 @@ def imported_run(folder: Path, **changes: Any) -> Path:
             "notes": ["The file names no machine."],
         },
     }
-    return write_run(
-        folder, "fixture-llama-bench", records, finished_at="2025-12-30T04:00:00Z", **facts | changes
-    )
+    facts |= {"finished_at": "2025-12-30T04:00:00Z"}
+    return write_run(folder, "fixture-llama-bench", records, **facts | changes)

@@ -71,6 +71,19 @@ def test_a_share_is_taken_of_the_ceiling_beside_each_sample(empty_data: Path) ->
     assert share.text().endswith(f"{SPACE}%")
 
 
+def test_no_share_reaches_above_one(empty_data: Path) -> None:
+    def scatter(record: dict[str, Any]) -> None:
+        if record["experiment"] == "decode" and record["ceiling_bytes_per_s"]:
+            record["ceiling_bytes_per_s"] = (
+                record["work_bytes"] / record["duration_s"] * (1 + 0.2 * record["process"])
+            )
+
+    share = edited(empty_data, scatter).read("decode.share_of_read_ceiling")
+    assert share.value is not None and share.value < 1 and share.half is not None
+    assert share.value + share.half > 1 and share.high == 1.0
+    assert (share.interval_text() or "").endswith(f"to 100{SPACE}%")
+
+
 def test_a_share_above_one_is_refused_with_its_reason(empty_data: Path) -> None:
     def lower(record: dict[str, Any]) -> None:
         if record["experiment"] == "decode" and record["ceiling_bytes_per_s"]:
@@ -138,6 +151,10 @@ def test_a_batch_is_counted_by_token(book: Book) -> None:
     )
     assert one is not None and eight is not None and eight == pytest.approx(one * 1.35 / 8)
     assert book.read("time.batch_8_over_1").value == pytest.approx(1.35)
+    alone = book.read("decode.compiled.seconds_per_token.batch_8")
+    assert alone.text() == "compiled steps are made for one sequence at a time"
+    assert book.read("decode.fast.seconds_per_token.batch_8").value == pytest.approx(eight)
+    assert book.read("decode.fast.seconds_per_token.batch_8", "gpu").sources[0].cell["mode"] == "graph"
 
 
 # --- energy -----------------------------------------------------------------------------------------

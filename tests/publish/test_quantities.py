@@ -229,7 +229,7 @@ def test_no_run_answers_to_an_alias(empty_data: Path) -> None:
 def test_a_filter_that_takes_in_two_cells(site_data: Path, tmp_path: Path) -> None:
     path = write(tmp_path, DECODE.replace("context_tokens = 500, ", ""))
     book = Book(store.load_cached(site_data), quantities.read(path))
-    with pytest.raises(PublishError, match="takes in 10 cells"):
+    with pytest.raises(PublishError, match="takes in 9 cells"):
         book.read("decode.x")
 
 

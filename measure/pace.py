@@ -45,10 +45,10 @@ class Pace:
 
     def sample_s(self, cell: Cell) -> float:
         """What one timed sample of the cell will take; 0 where nothing is known yet."""
-        if cell.experiment == "kv_cache":
-            return 0.0
         if cell in self._sample_s:
             return self._sample_s[cell]
+        if cell.experiment == "kv_cache":
+            return 0.0
         window_s = self._tally.window_s(cell)
         if window_s is not None:
             return window_s

@@ -55,13 +55,16 @@ def facts_of(cell: Cell, measured: Json, *, accelerator: bool) -> gates.Facts:
     energy = measured["energy"]
     duration_s = measured["duration_s"]
     seen = ("joules", "company", "agreement", "device_state")
+    share = measured.get("foreign_cpu_share")
+    if accelerator and cell.experiment == "idle":
+        share = None  # what a card draws at rest does not depend on who has the CPU
     return gates.Facts(
         accelerator=accelerator,
         duration_s=duration_s,
         system_s=measured.get("system_s"),
         tokens_held=measured.get("tokens_held"),
         tokens_planned=cell.length or None,
-        foreign_cpu_share=measured.get("foreign_cpu_share"),
+        foreign_cpu_share=share,
         watched=accelerator and any(energy.get(fact) is not None for fact in seen),
         company=energy.get("company"),
         slowdowns=tuple(energy.get("slowdowns") or ()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.table import Table
 from measure import gates, record
 from measure.code import commit_with
 from measure.plan import Cell
+from measure.quiet import quiet_words
 from measure.record import Json
 from measure.results import by_cell, results_table
 
@@ -89,22 +89,6 @@ def _mode_check(check: Json) -> str:
         f"{check['mode']} at depth {check['context_tokens']} computes {result}: {seen} "
         f"({check['tolerance']:.2g} allowed)"
     )
-
-
-def quiet_words(samples: Sequence[Json]) -> list[str]:
-    """Whether the machine was quiet, plainly; nothing where no window was long enough to tell."""
-    timed = [s for s in samples if not s["warm_up"]]
-    shares = [s["foreign_cpu_share"] for s in timed if s["foreign_cpu_share"] is not None]
-    if not shares:
-        return []
-    seen = f"others had {statistics.median(shares):.1%} of the CPU in the median window, at most {max(shares):.1%}"
-    spoiled = sum(s["refusal"] is not None and s["refusal"]["kind"] == "contaminated" for s in timed)
-    if not spoiled:
-        return [f"the machine was quiet: {seen}"]
-    return [
-        f"the machine was not quiet (contaminated): {spoiled} of {len(timed)} samples were disturbed and do not count; "
-        + seen
-    ]
 
 
 def runs_table(site_data: Path) -> Table:

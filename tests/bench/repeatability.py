@@ -18,32 +18,22 @@ import argparse
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hooks.estimates import estimate
+from hooks.estimates import half_width
 from measure import code, record
 from measure.begin import Request
 from measure.errors import MeasureError
 from measure.plan import parse_budget
 from measure.progress import ProgressReport
+from measure.quantities import CACHE, QUANTITIES, Readings
+from measure.quiet import quiet_words
 from measure.record import Json, RunRecord
-from measure.results import by_cell, good
 from measure.session import Session
-from measure.summary import quiet_words
 
 HOLD_TARGET = 0.90
 WIDTH_TARGET = 0.15
-
-QUANTITIES: dict[str, tuple[tuple[str, ...], Callable[[Json], float | None]]] = {
-    "time": (("prefill", "decode"), lambda s: s["duration_s"] / s["tokens"]),
-    "energy": (("prefill", "decode"), lambda s: s["energy_joules"] and s["energy_joules"] / s["tokens"]),
-    "bandwidth": (("ceilings",), lambda s: s["work_bytes"] and s["work_bytes"] / s["duration_s"]),
-    "products": (("ceilings",), lambda s: s["work_flop"] and s["work_flop"] / s["duration_s"]),
-    "power": (("idle",), lambda s: s["energy_joules"] and s["energy_joules"] / s["duration_s"]),
-}
-"""What is compared, the experiments that have it, and its value in one sample."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +66,7 @@ def main() -> int:
     for each in compared:
         off = " ".join(f"{share:+7.1%}" for share in each.off)
         marks = "".join("held " if held else "MISS " for held in each.held)
-        print(f"{each.label:44} interval {each.width:6.1%} wide   later {off}   {marks}")
+        print(f"{each.label:54} interval {each.width:6.1%} wide   later {off}   {marks}")
     held = [h for each in compared for h in each.held]
     widths = sorted(each.width for each in compared)
     if not held:
@@ -135,38 +125,28 @@ def measure_again(options: argparse.Namespace, run: Json, folder: Path) -> list[
 def compare(samples: list[Json], later: list[Json]) -> list[Compared]:
     """Each stated interval against the later processes."""
     compared = []
-    found = by_cell(later)
-    for cell, own in by_cell(samples).items():
-        for name, (experiments, value) in QUANTITIES.items():
-            if cell.experiment not in experiments:
+    stated, found = Readings(samples), Readings(later)
+    for cell in stated.cells:
+        for quantity in QUANTITIES:
+            values, medians = stated.values(quantity, cell), found.values(quantity, cell).medians
+            half = half_width(values.medians)
+            if (
+                cell.experiment not in quantity.experiments
+                or quantity is CACHE
+                or half is None
+                or not medians
+            ):
                 continue
-            stated = values(own, value)
-            interval = estimate("run", stated).interval if stated else None
-            medians = process_medians(values(found.get(cell, []), value))
-            if interval is None or not medians:
-                continue
-            middle = estimate("run", stated).value
+            middle = statistics.median(values.medians)
             compared.append(
                 Compared(
-                    f"{cell.label()} {name}",
-                    (interval.high - interval.low) / middle,
-                    [interval.low <= m <= interval.high for m in medians],
+                    f"{cell.label()} {quantity.name}",
+                    2 * half / middle,
+                    [abs(m - middle) <= half for m in medians],
                     [m / middle - 1 for m in medians],
                 )
             )
     return compared
-
-
-def values(samples: list[Json], value: Callable[[Json], float | None]) -> list[tuple[int, float]]:
-    """(process, value) of the samples that count and have one."""
-    pairs = [(s["process"], value(s)) for s in good(samples)]
-    return [(process, number) for process, number in pairs if number is not None]
-
-
-def process_medians(pairs: list[tuple[int, float]]) -> list[float]:
-    """One median a process."""
-    processes = dict.fromkeys(process for process, _ in pairs)
-    return [statistics.median(v for p, v in pairs if p == process) for process in processes]
 
 
 if __name__ == "__main__":

@@ -239,6 +239,15 @@ def test_rates_are_work_over_time() -> None:
     assert sample(answer(work_bytes=81e9))["gates"]["ceiling"] == FAILED
 
 
+def test_a_card_at_rest_is_not_disturbed_by_work_on_the_cpu() -> None:
+    rest = Cell("idle", 1, None, None, "bfloat16", "with_context")
+    busy = answer(foreign_cpu_share=0.9)
+    assert facts_of(rest, busy, accelerator=True).foreign_cpu_share is None
+    assert (
+        facts_of(rest, busy, accelerator=False).foreign_cpu_share == 0.9
+    )  # a CPU's energy is all processes'
+
+
 def test_a_refused_answer_is_a_sample_without_a_time() -> None:
     refused = {"event": "refused", "refusal": {"kind": "did_not_fit", "reason": "no room"}}
     made = sample(refused)

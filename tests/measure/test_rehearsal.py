@@ -36,7 +36,9 @@ def test_it_ends_within_its_budget_and_says_what_it_left_out(rehearsed: Rehearse
 
 
 def test_every_experiment_took_part(rehearsed: Rehearsed) -> None:
-    good = {cell_of(s) for s in rehearsed.samples() if not s["warm_up"] and s["refusal"] is None}
+    """A sample that others on a busy machine disturbed took part, too."""
+    done = (s for s in rehearsed.samples() if not s["warm_up"])
+    taken = {cell_of(s) for s in done if s["refusal"] is None or s["refusal"]["kind"] == "contaminated"}
     for cell in (
         Cell("idle", 1, None, None, "bfloat16", "before_context"),
         Cell("idle", 1, None, None, "bfloat16", "with_context"),
@@ -47,7 +49,7 @@ def test_every_experiment_took_part(rehearsed: Rehearsed) -> None:
         Cell("decode", 1, None, 500, "bfloat16", "graph"),
         Cell("kv_cache", 1, None, 500, "bfloat16"),
     ):
-        assert cell in good, f"{cell.label()}\n{rehearsed.said}"
+        assert cell in taken, f"{cell.label()}\n{rehearsed.said}"
 
 
 def test_its_provenance_is_complete(rehearsed: Rehearsed) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from measure.errors import UsageError
 from measure.plan import Cell
-from measure.quantities import QUANTITIES, Quantity, Readings, Values
+from measure.quantities import FLOP_SHARE, QUANTITIES, READ_SHARE, Quantity, Readings, Values
 from measure.ratio import FEWEST_PROCESSES, LEVEL, Ratio, prediction_ends, ratio_of
 from measure.record import Json
 
@@ -136,7 +136,9 @@ def _rows(
 ) -> Iterator[Row]:
     for quantity in QUANTITIES:
         for one, other in pairs:
-            if one.experiment in quantity.experiments:
+            nearer = readings[0].nearer_ceiling(one) or readings[1].nearer_ceiling(other)
+            farther = quantity in (READ_SHARE, FLOP_SHARE) and quantity is not nearer
+            if one.experiment in quantity.experiments and not farther:
                 first, second = readings[0].values(quantity, one), readings[1].values(quantity, other)
                 if first.by_process or second.by_process:
                     yield _row(runs, quantity, (one, other), first, second)
@@ -221,7 +223,9 @@ def _facts(run: Json) -> dict[str, Any]:
         "model": model["name"],
         "weights": weights["label"] + (f" ({', '.join(identity)})" if identity else ""),
         "dtype": model["dtype"],
-        "origin": f"imported from {origin['program']} {origin['version']}" if origin else "measured here",
+        "origin": f"imported from {origin['program']} {origin['version'] or ''}".rstrip()
+        if origin
+        else "measured here",
         "power limit": _watts(accelerator.get("power_limit_watts")),
         "driver": accelerator.get("driver"),
         "operating system": machine["os"],

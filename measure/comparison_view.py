@@ -61,6 +61,8 @@ def _table(comparison: Comparison) -> Table:
         table.add_column(heading, justify="right")
     table.add_column("second is")
     for row in comparison.rows:
+        if row.ratio is None:
+            continue  # told among the remarks
         table.add_row(
             *(
                 Text(part)
@@ -78,17 +80,13 @@ def _table(comparison: Comparison) -> Table:
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
-    told: dict[str, list[Row]] = {}
+    told: dict[tuple[str, str], list[Row]] = {}
     for row in comparison.rows:
         if row.reason:
-            told.setdefault(row.reason, []).append(row)
-    for reason, rows in told.items():
-        where = (
-            f"{len(rows)} of these rows"
-            if len(rows) > 1
-            else f"{_cell(rows[0])}, {NAMES[rows[0].quantity.name]}"
-        )
-        yield f"{where}: {reason}"
+            told.setdefault((NAMES[row.quantity.name], row.reason), []).append(row)
+    for (name, reason), rows in told.items():
+        where = _cell(rows[0]) if len(rows) == 1 else f"{len(rows)} cells"
+        yield f"{name}, {where}: {reason}"
     for row in comparison.rows:
         if row.cell.experiment == "ceilings" and row.ratio is not None and row.ratio.resolved:
             yield (

@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-PLAIN_WIDTH = 110
+PLAIN_WIDTH = 120
 
 
 def console() -> Console:

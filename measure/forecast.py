@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from measure import work
 from measure.estimate import Speed, plan_s
 from measure.plan import CPU, DECODE_MODES, Cell, Plan
-from measure.quantities import QUANTITIES, Readings
+from measure.quantities import SECONDS, Readings
 from measure.record import Json
 from measure.sizes import ELEMENT_BYTES, Sizes
 
@@ -117,14 +117,13 @@ def _from_run(
 
 def _nearest_s(readings: Readings, experiment: str, mode: str | None) -> float | None:
     """Seconds a token, of the cell of batch 1 whose length is nearest to `NEAR_TOKENS`."""
-    (time,) = (quantity for quantity in QUANTITIES if quantity.name == "seconds_per_token")
     cells = [
         cell
         for cell in readings.cells
         if cell.experiment == experiment and cell.batch == 1 and (mode is None or cell.mode == mode)
     ]
     for cell in sorted(cells, key=lambda cell: abs(cell.length - NEAR_TOKENS)):
-        value = readings.values(time, cell).value
+        value = readings.values(SECONDS, cell).value
         if value is not None:
             return value
     return None

@@ -37,7 +37,8 @@ class ForeignRun:
     """One setting of another program, with its results; becomes one run."""
 
     program: str
-    version: str
+    version: str | None
+    """As the file states it; None where it does not."""
     format: str
     dtype: str
     parameters: int

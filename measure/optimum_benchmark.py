@@ -16,7 +16,7 @@ from measure.errors import MeasureError
 from measure.foreign import ForeignRun, Result, load_json, machine
 from measure.foreign_fields import Fields
 from measure.llama_bench import mean_depth
-from measure.optimum_config import PROGRAM, UPDATE, Facts, Said, check_config, facts_of, settings_of
+from measure.optimum_config import PROGRAM, UPDATE, VERSION, Facts, Said, check_config, facts_of, settings_of
 from measure.plan import Cell
 from measure.sizes import ELEMENT_BYTES, Sizes
 
@@ -44,21 +44,7 @@ def runs(text: str, name: str, sizes: Sizes, said: Said) -> list[ForeignRun]:
     Raises MeasureError for a field that is not known, is missing or holds what it cannot, and for what neither the file
     nor `said` states.
     """
-    whole = Fields(load_json(text, name), name)
-    config = None
-    report = whole
-    if "report" in whole.values or "config" in whole.values:
-        whole.check_names(("config", "report"), (), UPDATE)
-        config, report = whole.part("config"), whole.part("report")
-    elif "scenario" in whole.values:
-        raise MeasureError(
-            f"{name}: expected a report, found a configuration alone; give benchmark.json, which has both, "
-            "or benchmark_report.json"
-        )
-    other = next((target for target in OTHER_TARGETS if target in report.values), None)
-    if other:
-        raise report.error(other, "the report of a text-generation task, with prefill and decode")
-    report.check_names(("prefill", "decode", "generate"), TARGETS, UPDATE)
+    config, report = _parts(Fields(load_json(text, name), name))
     facts = facts_of(config, said, name)
     prefill = _latencies(report, "prefill")
     decode = _latencies(report, "decode")
@@ -103,6 +89,25 @@ def runs(text: str, name: str, sizes: Sizes, said: Said) -> list[ForeignRun]:
     ]
 
 
+def _parts(whole: Fields) -> tuple[Fields | None, Fields]:
+    """(configuration where the file has one, report) of a file."""
+    config = None
+    report = whole
+    if "report" in whole.values or "config" in whole.values:
+        whole.check_names(("config", "report"), (), UPDATE)
+        config, report = whole.part("config"), whole.part("report")
+    elif "scenario" in whole.values:
+        raise MeasureError(
+            f"{whole.where}: expected a report, found a configuration alone; give benchmark.json, which has both, "
+            "or benchmark_report.json"
+        )
+    other = next((target for target in OTHER_TARGETS if target in report.values), None)
+    if other:
+        raise report.error(other, "the report of a text-generation task, with prefill and decode")
+    report.check_names(("prefill", "decode", "generate"), TARGETS, UPDATE)
+    return config, report
+
+
 def _latencies(report: Fields, target: str) -> list[float]:
     """Seconds of each window."""
     measured = report.part(target)
@@ -137,6 +142,8 @@ def _notes(
 ) -> Iterator[str]:
     yield "All of it ran in one process, so nothing is known of how processes differ."
     yield "The file does not say when its windows were taken; the day was stated at import, and the time is not known."
+    if facts.version is None:
+        yield f"The file does not state the version of the program; it was read as one of {VERSION}."
     said = [fact.replace("_", " ") for fact in facts.said if fact != "date"]
     if said:
         yield f"Stated at import, not by the file: {' and '.join(said)}."
@@ -144,7 +151,10 @@ def _notes(
         f"The file does not say how many parameters the model has; that it is {sizes.title} was stated at import, and "
         "its size was computed from that."
     )
-    yield "A prefill lasts from the call of generate to the scores of the first token."
+    yield (
+        "A prefill lasts from the call of generate to the scores of the first token, a decode window from there to the "
+        "end of generate."
+    )
     if subtracted:
         yield (
             "Left out: decode, which the program computed as the whole less the prefill. Such a difference is noisier "

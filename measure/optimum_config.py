@@ -38,7 +38,7 @@ class Facts:
     dtype: str
     prompt_tokens: int
     date: str
-    version: str
+    version: str | None
     cpu: str
     gpu: str
     model: str
@@ -76,7 +76,7 @@ def facts_of(config: Fields | None, said: Said, name: str) -> Facts:
         dtype=stated["dtype"],
         prompt_tokens=stated["prompt_tokens"],
         date=f"{stated['date']}T00:00:00Z",
-        version=VERSION if config is not None else f"not stated, read as {VERSION}",
+        version=VERSION if config is not None else None,
         cpu=environment.text("cpu") if environment and environment.has("cpu") else "",
         gpu=_gpu(environment, device),
         model=backend.text("model").rstrip("/").rsplit("/", 1)[-1]

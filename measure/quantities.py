@@ -78,49 +78,24 @@ def _over(value: float | None, by: float | None) -> float | None:
     return None if value is None or not by else value / by
 
 
-QUANTITIES = (
-    Quantity("bytes_per_s", "bytes/s", ("ceilings",), "lower", "higher", _rate("work_bytes")),
-    Quantity("flop_per_s", "flop/s", ("ceilings",), "lower", "higher", _rate("work_flop")),
-    Quantity("watts", "W", ("idle",), "less", "more", _watts, energy=True),
-    Quantity("seconds_per_token", "s", ("prefill", "decode"), "faster", "slower", _per_token("duration_s")),
-    Quantity(
-        "joules_per_token",
-        "J",
-        ("prefill", "decode"),
-        "less",
-        "more",
-        _per_token("energy_joules"),
-        energy=True,
-    ),
-    Quantity(
-        "net_joules_per_token",
-        "J",
-        ("prefill", "decode"),
-        "less",
-        "more",
-        _net_joules_per_token,
-        energy=True,
-    ),
-    Quantity(
-        "share_of_flop_ceiling",
-        "1",
-        ("prefill",),
-        "lower",
-        "higher",
-        _share("work_flop", "ceiling_flop_per_s"),
-    ),
-    Quantity(
-        "share_of_read_ceiling",
-        "1",
-        ("decode",),
-        "lower",
-        "higher",
-        _share("work_bytes", "ceiling_bytes_per_s"),
-    ),
-    Quantity("kv_bytes_per_token", "bytes", ("kv_cache",), "less", "more", _per_token("kv_cache_bytes")),
+TIMED = ("prefill", "decode")
+
+SECONDS = Quantity("seconds_per_token", "s", TIMED, "faster", "slower", _per_token("duration_s"))
+JOULES = Quantity("joules_per_token", "J", TIMED, "less", "more", _per_token("energy_joules"), energy=True)
+NET_JOULES = Quantity("net_joules_per_token", "J", TIMED, "less", "more", _net_joules_per_token, energy=True)
+READ_SHARE = Quantity(
+    "share_of_read_ceiling", "1", TIMED, "lower", "higher", _share("work_bytes", "ceiling_bytes_per_s")
 )
-"""The machine's own limits first: where they differ between two runs, the rest differs with them. A prefill is held
-against the rate of arithmetic and a decode step against that of memory, which are what limits them."""
+FLOP_SHARE = Quantity(
+    "share_of_flop_ceiling", "1", TIMED, "lower", "higher", _share("work_flop", "ceiling_flop_per_s")
+)
+READ_RATE = Quantity("bytes_per_s", "bytes/s", ("ceilings",), "lower", "higher", _rate("work_bytes"))
+FLOP_RATE = Quantity("flop_per_s", "flop/s", ("ceilings",), "lower", "higher", _rate("work_flop"))
+WATTS = Quantity("watts", "W", ("idle",), "less", "more", _watts, energy=True)
+CACHE = Quantity("kv_bytes_per_token", "bytes", ("kv_cache",), "less", "more", _per_token("kv_cache_bytes"))
+
+QUANTITIES = (READ_RATE, FLOP_RATE, WATTS, SECONDS, JOULES, NET_JOULES, READ_SHARE, FLOP_SHARE, CACHE)
+"""The machine's own limits first: where they differ between two runs, the rest differs with them."""
 
 
 class Readings:
@@ -149,6 +124,23 @@ class Readings:
         medians = {process: statistics.median(values) for process, values in by_process.items()}
         taken = sum(len(values) for values in by_process.values())
         return Values(medians, taken, None if medians else _why(quantity, samples, counted))
+
+    def refused(self, cell: Cell) -> str | None:
+        """The kind of the first refusal of a sample of `cell`; None where nothing was refused."""
+        found = (s["refusal"]["kind"] for s in self._by_cell.get(cell, []) if s["refusal"])
+        return next(found, None)
+
+    def energy_refused(self, cell: Cell) -> str | None:
+        """The kind of the latest refusal of an energy among the samples of `cell` that count."""
+        counted = (s for s in self._by_cell.get(cell, []) if not s["warm_up"] and s["refusal"] is None)
+        kinds = [s["energy_refusal"]["kind"] for s in counted if s["energy_refusal"]]
+        return kinds[-1] if kinds else None
+
+    def nearer_ceiling(self, cell: Cell) -> Quantity | None:
+        """The share of the ceiling that the cell comes nearer to, which limits it; None where none was probed."""
+        shares = {share: self.values(share, cell).value for share in (READ_SHARE, FLOP_SHARE)}
+        probed = {share: value for share, value in shares.items() if value is not None}
+        return max(probed, key=lambda share: probed[share]) if probed else None
 
     def _watts_of(self, process: int) -> float | None:
         """Watts of the idle accelerator in this process, or in the run's median process where it has none."""

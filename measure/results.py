@@ -1,14 +1,24 @@
-"""The table of a run's results for people: one row a cell. Computes what it shows; provenance is in summary.py."""
+"""The table of a run's results for people: one row a cell. What the samples say is read in quantities.py."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from rich.box import SIMPLE
 from rich.table import Table
 
 from measure.plan import Cell, PlannedCell
+from measure.quantities import (
+    CACHE,
+    FLOP_RATE,
+    JOULES,
+    READ_RATE,
+    READ_SHARE,
+    SECONDS,
+    WATTS,
+    Quantity,
+    Readings,
+)
 from measure.record import Json, cell_of
 
 HEADINGS = ("result", "by process", "tokens/s", "of ceiling", "energy", "samples")
@@ -27,9 +37,9 @@ def results_table(run: Json, samples: Sequence[Json]) -> Table:
     table.add_column("cell", no_wrap=True)
     for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    cells = by_cell(samples)
+    readings = Readings(samples)
     for planned in map(PlannedCell.from_json, run["plan"]["cells"]):
-        table.add_row(planned.cell.label(), *_row(planned.cell, cells.get(planned.cell, [])))
+        table.add_row(planned.cell.label(), *_row(planned.cell, readings))
     return table
 
 
@@ -41,71 +51,45 @@ def by_cell(samples: Iterable[Json]) -> dict[Cell, list[Json]]:
     return cells
 
 
-def good(samples: Iterable[Json]) -> list[Json]:
-    """The samples that count."""
-    return [s for s in samples if not s["warm_up"] and s["refusal"] is None]
+def _row(cell: Cell, readings: Readings) -> tuple[str, ...]:
+    quantity, show = _told(cell)
+    values = readings.values(quantity, cell)
+    if values.value is None:
+        return (readings.refused(cell) or "not measured", "", "", "", "", "0")
+    spread = between(min(values.medians), max(values.medians), show)
+    count = f"{values.samples} in {len(values.medians)}"
+    if quantity is CACHE:
+        return (show(values.value), "", "", "", "", count)
+    if quantity is not SECONDS:
+        return (show(values.value), spread, "", "", "", count)
+    rate = f"{1 / values.value:,.1f}"
+    return (show(values.value), spread, rate, _share(cell, readings), _energy(cell, readings), count)
 
 
-def _row(cell: Cell, own: Sequence[Json]) -> tuple[str, ...]:
-    timed = good(own)
-    if not timed:
-        refusal = next((s["refusal"] for s in own if s["refusal"]), None)
-        return (refusal["kind"] if refusal else "not measured", "", "", "", "", "0")
-    count = f"{len(timed)} in {len({s['process'] for s in timed})}"
+def _told(cell: Cell) -> tuple[Quantity, Callable[[float], str]]:
+    """What is told of a cell, and how people read it."""
     if cell.experiment == "kv_cache":
-        per_token = statistics.median(s["kv_cache_bytes"] / s["tokens"] for s in timed)
-        return (f"{per_token:,.0f} bytes", "", "", "", "", count)
-    value, show = _value(cell)
-    medians = process_medians(timed, value)
-    middle = statistics.median(medians)
-    spread = between(min(medians), max(medians), show)
-    if cell.experiment in ("idle", "ceilings"):
-        return (show(middle), spread, "", "", "", count)
-    return (show(middle), spread, f"{1 / middle:,.1f}", _share(timed), _energy(timed), count)
-
-
-def _value(cell: Cell) -> tuple[Callable[[Json], float], Callable[[float], str]]:
-    """What a sample of the cell says, and how people read it."""
+        return CACHE, lambda size: f"{size:,.0f} bytes"
     if cell.experiment == "idle":
-        return lambda s: s["energy_joules"] / s["duration_s"], lambda watts: f"{watts:.3g} W"
+        return WATTS, lambda watts: f"{watts:.3g} W"
     if cell.experiment == "ceilings":
         if cell.mode == "read":
-            return lambda s: s["work_bytes"] / s["duration_s"], lambda rate: f"{rate / 1e9:,.1f} GB/s"
-        return lambda s: s["work_flop"] / s["duration_s"], lambda rate: f"{rate / 1e9:,.1f} GFLOP/s"
-    return lambda s: s["duration_s"] / s["tokens"], seconds
+            return READ_RATE, lambda rate: f"{rate / 1e9:,.1f} GB/s"
+        return FLOP_RATE, lambda rate: f"{rate / 1e9:,.1f} GFLOP/s"
+    return SECONDS, seconds
 
 
-def process_medians(timed: Iterable[Json], value: Callable[[Json], float]) -> list[float]:
-    """For each process, the median of `value` over its samples."""
-    by_process: dict[int, list[float]] = {}
-    for sample in timed:
-        by_process.setdefault(sample["process"], []).append(value(sample))
-    return [statistics.median(values) for values in by_process.values()]
-
-
-def _share(timed: Sequence[Json]) -> str:
+def _share(cell: Cell, readings: Readings) -> str:
     """The share of the ceiling that the cell comes nearer to."""
-    shares = {}
-    for what, work, ceiling in (
-        ("read", "work_bytes", "ceiling_bytes_per_s"),
-        ("gemm", "work_flop", "ceiling_flop_per_s"),
-    ):
-        probed = [s for s in timed if s.get(work) and s.get(ceiling)]
-        if probed:
-            medians = process_medians(probed, lambda s, w=work, c=ceiling: s[w] / s["duration_s"] / s[c])  # type: ignore[misc]
-            shares[what] = statistics.median(medians)
-    if not shares:
+    nearer = readings.nearer_ceiling(cell)
+    if nearer is None:
         return ""
-    nearer = max(shares, key=lambda what: shares[what])
-    return f"{shares[nearer]:.0%} {nearer}"
+    return f"{readings.values(nearer, cell).value:.0%} {'read' if nearer is READ_SHARE else 'gemm'}"
 
 
-def _energy(timed: Sequence[Json]) -> str:
-    metered = [s for s in timed if s["energy_joules"] is not None]
-    if not metered:
-        return str(timed[-1]["energy_refusal"]["kind"])
-    medians = process_medians(metered, lambda s: s["energy_joules"] / s["tokens"])
-    return f"{statistics.median(medians):.3g} J"
+def _energy(cell: Cell, readings: Readings) -> str:
+    value = readings.values(JOULES, cell).value
+    return readings.energy_refused(cell) or "" if value is None else f"{value:.3g} J"
 
 
 def seconds(value_s: float) -> str:

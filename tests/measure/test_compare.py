@@ -31,11 +31,12 @@ def test_each_quantity_has_its_word(site_data: Path, capsys: pytest.CaptureFixtu
     def lines(scale: float, cache: int, watts: float) -> list[dict[str, Any]]:
         times = [scale * value for value in FIVE]
         meter: dict[str, Any] = {"energy_joules": [watts * t for t in times], "energy_refusal": None}
-        work: dict[str, Any] = {"work_bytes": 1e9, "work_flop": 1e9}
+        much_arithmetic: dict[str, Any] = {"work_bytes": 1e9, "work_flop": 2e9}
+        much_reading: dict[str, Any] = {"work_bytes": 2e9, "work_flop": 1e9}
         near: dict[str, Any] = {"ceiling_bytes_per_s": 5e10, "ceiling_flop_per_s": 5e10}
         return [
-            *runs.samples(runs.PREFILL, times, **meter, **work, **near),
-            *runs.samples(runs.DECODE, times, **meter, **work, **near),
+            *runs.samples(runs.PREFILL, times, **meter, **much_arithmetic, **near),
+            *runs.samples(runs.DECODE, times, **meter, **much_reading, **near),
             *runs.samples(runs.CACHE, [None] * 5, kv_cache_bytes=64 * cache),
             *runs.samples(runs.READ, times, work_bytes=3e9),
             *runs.samples(runs.IDLE, [1.0] * 5, energy_joules=[20.0] * 5, energy_refusal=None),

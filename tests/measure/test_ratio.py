@@ -47,7 +47,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated(spread: str, n: in
     for second_spread in (1.0, 3.0):
         held, _ = share_held(SPREADS[spread], n, m, true_ratio=0.8, second_spread=second_spread)
         # 0.95 as stated, less what 2,000 trials (0.01) and a skewed spread of which three processes are seen may cost
-        assert held >= (0.94 if spread != "skewed" else 0.92), (second_spread, held)
+        assert held >= (0.94 if spread != "skewed" else 0.93), (second_spread, held)
         assert held <= 0.995, "an interval that holds everything says nothing"
 
 
@@ -55,6 +55,25 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated(spread: str, n: in
 def test_equal_runs_are_told_apart_one_time_in_twenty_at_most(n: int, m: int) -> None:
     _, seen = share_held(SPREADS["normal"], n, m, true_ratio=1.0, second_spread=1.0)
     assert 0.01 <= seen <= 0.06
+
+
+@pytest.mark.parametrize("n", [5, 10])
+def test_processes_in_two_moods_do_not_make_two_runs_differ(n: int) -> None:
+    """As on a machine whose memory has two speeds: here the medians alone would differ in 20 to 30 of 100 cases."""
+
+    def moody(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        return 0.2 * np.where(rng.random(n) < 0.5, -1.0, 1.0) + 0.02 * rng.standard_normal(n)
+
+    _, seen = share_held(moody, n, n, true_ratio=1.0, second_spread=1.0)
+    assert seen <= 0.06
+
+
+def test_a_slow_process_now_and_then_does_not_make_two_runs_differ() -> None:
+    def slow(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+        return 0.015 * rng.standard_normal(n) + np.where(rng.random(n) < 1 / 7, 0.12, 0.0)
+
+    _, seen = share_held(slow, 5, 5, true_ratio=1.0, second_spread=1.0)
+    assert seen <= 0.05
 
 
 def test_five_processes_see_a_tenth_where_they_differ_by_three_hundredths() -> None:

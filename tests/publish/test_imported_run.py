@@ -1,4 +1,4 @@
-"""A page that shows what another program measured: a real file of llama-bench, imported, with its origin beside it."""
+"""A page that shows what other programs measured: real files of theirs, imported, with their origin beside them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from measure.cli import main
+from tests.measure.conftest import TINY
 from tests.publish.fixture_data import ROOT
 from tests.publish.test_site import Project
 
-FILE = ROOT / "tests" / "measure" / "data" / "llama-bench" / "llama-bench-f32.json"
+DATA = ROOT / "tests" / "measure" / "data"
+FILE = DATA / "llama-bench" / "llama-bench-f32.json"
+REPORT = DATA / "optimum-benchmark" / "benchmark_report-0.6.0.json"
 
 QUANTITIES = """
 [runs.theirs]
@@ -26,6 +29,18 @@ meaning = "Time of one decode step with 0 to 31 tokens in the cache; batch 1"
 unit = "s"
 run = "theirs"
 measured = { experiment = "decode", batch = 1, context_tokens = 16, mode = "imported", field = "seconds_per_token" }
+
+[runs.report]
+label = "Tiny by optimum-benchmark"
+model = "tiny"
+origin = "optimum-benchmark"
+
+[quantity."report.prefill"]
+title = "Prefill by optimum-benchmark"
+meaning = "Time of a prefill of 64 tokens, divided by 64; batch 1"
+unit = "s"
+run = "report"
+measured = { experiment = "prefill", batch = 1, prompt_tokens = 64, mode = "imported", field = "seconds_per_token" }
 """
 
 PAGE = """---
@@ -35,6 +50,8 @@ title: Theirs
 # Theirs {#theirs}
 
 A step takes {{ theirs.decode }} there.
+
+Another program took {{ report.prefill label=off }} a token, as Tiny by optimum-benchmark.
 
 {{ measured-in }}
 """
@@ -46,6 +63,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     site_data = project.folder / "site_data"
     arguments = ["import", str(FILE), "--model", "qwen2.5-1.5b", "--weights", "random"]
     assert main([*arguments, "--site-data", str(site_data)]) == 0
+    (site_data / "models" / "tiny.json").write_text(json.dumps(TINY), encoding="utf-8")
+    arguments = ["import", str(REPORT), "--model", "tiny", "--dtype", "float32", "--prompt-tokens", "64"]
+    assert main([*arguments, "--date", "2026-11-30", "--site-data", str(site_data)]) == 0
     quantities = project.folder / "docs" / "quantities.toml"
     quantities.write_text(quantities.read_text(encoding="utf-8") + QUANTITIES, encoding="utf-8")
     project.write("docs/index.md", PAGE)
@@ -83,6 +103,16 @@ def test_its_origin_stands_in_its_provenance(built: Project) -> None:
     assert re.search(
         r"Measured in: run 20261130-092459-qwen2.5-1.5b-llama-bench-\w+, on 2026-11-30, on AMD EPYC", page
     )
+
+
+def test_a_report_of_optimum_benchmark_is_shown_likewise(built: Project) -> None:
+    page = text_of(built.read("index.html"))
+    values = sorted(json.loads(REPORT.read_text(encoding="utf-8"))["prefill"]["latency"]["values"])
+    shown = re.search(r"Another program took ([\d.]+) ms", page)
+    assert shown, page[:2000]
+    assert float(shown[1]) == float(f"{values[1] / 64 * 1e3:.2g}")
+    assert "imported from optimum-benchmark, file benchmark_report-0.6.0.json" in page
+    assert "it was read as one of 0.6.0" in page
 
 
 def test_programs_find_the_origin(built: Project) -> None:

@@ -51,7 +51,7 @@ def over_tokens(
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5)
     layers = [
         base.mark_line(strokeWidth=2).encode(y=y),
-        bars.encode(y=alt.Y("low:Q"), y2="high:Q"),
+        bars.encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=55, opacity=1)
         .encode(y=y, shape=shapes(lines))
         .properties(name=POINTS),
@@ -65,7 +65,7 @@ def over_tokens(
         rule = chart([{"y": limit[0], "label": limit[1]}]).encode(y=y)
         layers += [
             rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
-            rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
+            rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text=alt.Text("label:N")),
         ]
     return alt.layer(*layers)
 

@@ -35,7 +35,7 @@ def shapes(lines: Sequence[Line], field: str = "series") -> Any:
 
 def labels(rows: Sequence[Row], **place: Any) -> Any:
     """Names beside what they name."""
-    return chart(rows).mark_text(fontWeight="bold", **place).encode(text="label:N")
+    return chart(rows).mark_text(fontWeight="bold", **place).encode(text=alt.Text("label:N"))
 
 
 def log_ticks(low: float, high: float, steps: Sequence[float] = (1, 2, 5)) -> list[float]:

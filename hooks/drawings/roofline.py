@@ -44,7 +44,7 @@ def roofline(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool, *, y_ti
     layers += [
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=1.5)
-        .encode(y=alt.Y("low:Q"), y2="high:Q"),
+        .encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=55, opacity=1)
         .encode(y=y, shape=shapes(lines))
         .properties(name=POINTS),
@@ -103,4 +103,4 @@ def _told(spots: Sequence[Spot], narrow: bool, x: Any, y: Any, color: Any) -> li
         layers.append(chart(beside).mark_text(align="left", baseline="middle", dx=9))
     if below:
         layers.append(chart(below).mark_text(align="center", baseline="top", dy=8))
-    return [layer.encode(x=x, y=y, color=color, text="label:N") for layer in layers]
+    return [layer.encode(x=x, y=y, color=color, text=alt.Text("label:N")) for layer in layers]

@@ -61,7 +61,7 @@ def roofs_of(roofs: Sequence[Roof], inside: Frame, narrow: bool, x: Any, y: Any)
             name = chart([{"x": inside.right, "y": at, "label": label}]).mark_text(
                 align="right", baseline="bottom", dx=-2, dy=-4
             )
-        layers.append(name.encode(x=x, y=y, text="label:N"))
+        layers.append(name.encode(x=x, y=y, text=alt.Text("label:N")))
     return layers
 
 
@@ -104,6 +104,6 @@ def _band(slopes: Sequence[Roof], flats: Sequence[Roof], inside: Frame, x: Any, 
     ends = sorted({inside.left, inside.right, *corners})
     band = chart([{"x": at, "y": roof(at, "low"), "y2": roof(at, "high")} for at in ends]).encode(x=x)
     return alt.layer(
-        band.mark_area(color="currentColor", opacity=0.16, clip=True).encode(y=y, y2="y2:Q"),
+        band.mark_area(color="currentColor", opacity=0.16, clip=True).encode(y=y, y2=alt.Y2("y2:Q")),
         band.mark_line(color="currentColor", opacity=0.55, strokeWidth=1, clip=True).encode(y=alt.Y("y2:Q")),
     )

@@ -57,7 +57,7 @@ def shares(lines: Sequence[tuple[Line, int]], narrow: bool) -> Any:
     rule = chart([{"y": 1, "label": "equal" if narrow else "as large as the weights"}]).encode(y=y)
     return alt.layer(
         rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
-        rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text="label:N"),
+        rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text=alt.Text("label:N")),
         base.transform_filter("datum.part == 'within'").mark_line(strokeWidth=2, clip=True),
         base.transform_filter("datum.part == 'beyond'").mark_line(
             strokeWidth=1.5, strokeDash=[5, 4], clip=True

@@ -58,11 +58,13 @@ def strip(
     if band:
         ends = {"x": processes[0] - 0.6, "x2": processes[-1] + 0.6, "y": band[0], "y2": band[1]}
         layers.append(
-            chart([ends]).mark_rect(color=SERIES[0], opacity=0.12).encode(x=x, x2="x2:Q", y=y, y2="y2:Q")
+            chart([ends])
+            .mark_rect(color=SERIES[0], opacity=0.12)
+            .encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"))
         )
     bars = [{"x": process - 0.42, "x2": process + 0.42, "y": value} for process, value in medians.items()]
     layers.append(
-        chart(bars).mark_rule(strokeWidth=2, color=SERIES[0], opacity=0.9).encode(x=x, x2="x2:Q", y=y)
+        chart(bars).mark_rule(strokeWidth=2, color=SERIES[0], opacity=0.9).encode(x=x, x2=alt.X2("x2:Q"), y=y)
     )
     layers.append(
         chart(rows)
@@ -76,7 +78,7 @@ def strip(
         )
         .properties(name=POINTS)
     )
-    layers.append(_names(dots).encode(x=x, y=y, text="label:N"))
+    layers.append(_names(dots).encode(x=x, y=y, text=alt.Text("label:N")))
     return alt.layer(*layers)
 
 

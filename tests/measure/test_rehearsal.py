@@ -15,7 +15,7 @@ from measure.record import cell_of
 from tests.measure.conftest import ROOT, Command, copy_contract
 from tests.measure.rehearsal import Rehearsed, rehearse
 
-BUDGET_S = 50
+BUDGET_S = 100
 
 
 @pytest.fixture(scope="module")

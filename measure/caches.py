@@ -11,9 +11,10 @@ from typing import Any, Generic, TypeVar
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-CHUNK_TOKENS = 16_384
+CHUNK_TOKENS = 32_768
 """Tokens, all sequences together, that a deep cache is filled with at once. The activations of a whole prefill of 32
-sequences of 32,768 tokens would take more memory than weights and cache; of a chunk they take about 1 GB."""
+sequences of 32,768 tokens would take more memory than weights and cache; of a chunk they take about 2 GB. One sequence
+of 32,768 is one chunk: attention over an empty cache needs no mask, and takes the fastest kernel."""
 
 Held = TypeVar("Held")
 
@@ -37,8 +38,12 @@ class KeptByUse(Generic[Held]):
         if key in self._kept:
             return
         self._kept[key] = held
-        while len(self._kept) > 1 and sum(map(self._weigh, self._kept.values())) > self._limit_bytes:
+        while len(self._kept) > 1 and self.held_bytes() > self._limit_bytes:
             self._kept.popitem(last=False)
+
+    def held_bytes(self) -> int:
+        """What all of it weighs."""
+        return sum(map(self._weigh, self._kept.values()))
 
     def clear(self) -> None:
         """Drop all."""

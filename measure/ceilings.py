@@ -7,11 +7,14 @@ machine moves within minutes. Everything that a window reads is read by kernels 
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+
+from measure import onednn
 
 READ_BYTES = {"cpu": 2**29, "cuda": 2**32}
 """Bytes that one reading pass covers: sixteen times the last-level cache of a large server's core complex, 32 MiB, and
@@ -21,7 +24,7 @@ SPARE_SHARE = 0.125
 """No more than this share of the memory that is free goes into the buffer that is read."""
 
 PRODUCTS = {"cpu": ((1024, 1024, 1024), (768, 2048, 2048)), "cuda": ((8192, 8192, 8192), (4096, 8192, 8192))}
-"""(m, k, n) of the products. The longest takes about 40 ms on two cores, and under 2 ms on an H200."""
+"""(m, k, n) of the products. The longest takes about 35 ms on two cores, and under 2 ms on an H200."""
 
 PASSES = {"cpu": 1, "cuda": 3}
 """Passes of each kernel in a probe, timed together: on a GPU the launch and the waiting would show in a single one."""
@@ -82,6 +85,7 @@ class Ceilings:
         self._shapes = products or PRODUCTS[kind]
         self._passes = PASSES[kind]
         self._kernels: dict[str, list[Pass]] | None = None
+        self._buffers: list[torch.Tensor] = []
 
     def probe(self) -> Rates:
         """Both rates as they are now; at most about 0.15 s on a CPU, a few ms on a GPU."""
@@ -99,9 +103,14 @@ class Ceilings:
         """The pass of `mode`, read or gemm, that has the highest rate now."""
         return max(self._ready()[mode], key=self._rate)
 
+    def held_bytes(self) -> int:
+        """Bytes of the buffers."""
+        return sum(t.numel() * t.element_size() for t in self._buffers)
+
     def release(self) -> None:
         """Give the buffers back."""
         self._kernels = None
+        self._buffers.clear()
 
     def _rate(self, each: Pass) -> float:
         self._synchronize()
@@ -129,11 +138,15 @@ class Ceilings:
         flat = self._random(elements)
         rows = flat.view(-1, 4096)
         amount = elements * self._element_bytes()
-        return [
+        passes = [
             Pass("largest value", flat.amax, amount),
             Pass("sum", flat.sum, amount),
             Pass("sums of rows", lambda: rows.sum(dim=1), amount),
         ]
+        if self._element_bytes() < 4:  # two elements as one, since kernels differ in how much a load takes
+            wide = flat.view(torch.float32)
+            passes += [Pass("largest pair", wide.amax, amount), Pass("sum of pairs", wide.sum, amount)]
+        return passes
 
     def _products(self) -> list[Pass]:
         passes = []
@@ -147,13 +160,19 @@ class Ceilings:
                 torch.mm(left, right, out=out)
 
             passes.append(Pass(f"{m} x {k} x {n}", product, 2 * m * k * n))
+            if onednn.unavailable(self._dtype, self._device) is None:
+                laid_out = onednn.packed(right.t().contiguous(), m)
+                other = functools.partial(onednn.linear, left, laid_out, None)
+                passes.append(Pass(f"{m} x {k} x {n} through oneDNN", other, 2 * m * k * n))
         return passes
 
     def _random(self, elements: int) -> torch.Tensor:
         """Values of a realistic spread, never zeros: a multiplier that sees zeros draws less power."""
         block = torch.empty(min(elements, _BLOCK), dtype=self._dtype, device=self._device).normal_()
         repeats = -(-elements // block.numel())
-        return block.repeat(repeats)[:elements]
+        buffer = block.repeat(repeats)[:elements]
+        self._buffers.append(buffer)
+        return buffer
 
     def _element_bytes(self) -> int:
         return torch.empty((), dtype=self._dtype).element_size()

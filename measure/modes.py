@@ -1,19 +1,21 @@
-"""How a decode step can run: a decoder for each mode, all with the same weights. Times nothing.
+"""How prefill and decode can run: a model or decoder for each mode, all with the same weights. Times nothing.
 
 eager     plain transformers: one call of the model a step, the cache cut back after it
-compiled  on a CPU: one-row products by kernels that torch compiles (compiled.py)
+compiled  on a CPU: a step as kernels that torch compiles (compiled.py), a prompt's products through oneDNN (onednn.py)
 graph     on a GPU: one captured CUDA graph over a static cache (graph.py)
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
 
-from measure import compiled, graph
+from measure import compiled, graph, onednn
 from measure.caches import cache_bytes, forward
 
 EAGER, COMPILED, GRAPH = "eager", "compiled", "graph"
@@ -120,19 +122,34 @@ def open_decoder(
     return decoder
 
 
-def check(mode: str, decoder: Decoder, eager: Decoder, token: torch.Tensor) -> ModeCheck:
-    """The logits of `decoder` after `token` (B, 1), twice so that rewinding is checked too, against eager's."""
-    expected = eager.logits(token).float()
-    tolerance = TOLERANCE[next(dtype for dtype in TOLERANCE if dtype == eager.logits(token).dtype)]
-    scale = expected.abs().max()
-    difference = max(float((decoder.logits(token).float() - expected).abs().max() / scale) for _ in range(2))
-    finite = difference == difference and difference != float("inf")
+def open_prompt_model(mode: str, model: PreTrainedModel) -> PreTrainedModel:
+    """What runs a prompt in `mode`: `model` itself, or another with the same tensors.
+
+    Raises ModeUnavailable with the reason where the mode cannot run.
+    """
+    if mode == EAGER:
+        return model
+    if mode != COMPILED:
+        raise ModeUnavailable(f"there is no mode {mode!r} of prefill; expected {EAGER} or {COMPILED}")
+    reason = onednn.unavailable(model.dtype, next(model.parameters()).device)
+    if reason:
+        raise ModeUnavailable(reason)
+    return onednn.prompt_model(model)
+
+
+def check(mode: str, context_tokens: int, pairs: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> ModeCheck:
+    """Each first logits, those of `mode`, against the second, eager's."""
+    worst, tolerance = 0.0, 0.0
+    for found, expected in pairs:
+        tolerance = TOLERANCE[expected.dtype]
+        share = float((found.float() - expected.float()).abs().max() / expected.float().abs().max())
+        worst = max(worst, share if math.isfinite(share) else math.inf)
     return ModeCheck(
         mode=mode,
-        context_tokens=eager.held(),
-        max_difference=difference if finite else None,
+        context_tokens=context_tokens,
+        max_difference=worst if math.isfinite(worst) else None,
         tolerance=tolerance,
-        passed=finite and difference <= tolerance,
+        passed=worst <= tolerance,
     )
 
 

@@ -89,6 +89,7 @@ class Bench:
         self._device = device
         self._meter = meter
         self._capture = capture
+        self._prompt_models: dict[str, PreTrainedModel] = {}
         self._generator = torch.Generator().manual_seed(seed)
         limit_bytes = int(spare_bytes * CACHES_SHARE)
         self._caches: KeptByUse[DynamicCache] = KeptByUse(limit_bytes, cache_bytes)
@@ -113,14 +114,31 @@ class Bench:
 
     @torch.inference_mode()
     def check_mode(self, mode: str, context_tokens: int) -> ModeCheck:
-        """The logits of a faster mode of decode against eager's, batch 1, same weights, cache and token.
+        """The logits of a faster mode against eager's, batch 1, same weights, cache, token and prompt.
 
         Raises modes.ModeUnavailable where the mode cannot run here.
         """
         cell = Cell("decode", 1, None, context_tokens, str(self._model.dtype).removeprefix("torch."), mode)
         cache = self._cache_filled_to(cell)
-        eager = modes.EagerDecoder(self._model, cache)
-        return modes.check(mode, self._decoder(cell, cache), eager, self._random_tokens(1, 1))
+        token = self._random_tokens(1, 1)
+        decoder, expected = self._decoder(cell, cache), modes.EagerDecoder(self._model, cache).logits(token)
+        pairs = [(decoder.logits(token), expected) for _ in range(2)]  # the second after a rewinding
+        if mode == modes.COMPILED:
+            prompt = self._random_tokens(1, context_tokens)
+            prefilled = [
+                forward(model, prompt, DynamicCache(config=self._model.config))
+                for model in (self._prompt_model(mode), self._model)
+            ]
+            pairs.append((prefilled[0], prefilled[1]))
+        return modes.check(mode, context_tokens, pairs)
+
+    def held_bytes(self) -> dict[str, int]:
+        """Bytes that are held beside the model, by what for."""
+        return {
+            "caches": self._caches.held_bytes(),
+            "decoders": self._decoders.held_bytes(),
+            "ceilings": self._ceilings.held_bytes(),
+        }
 
     def release(self) -> None:
         """Give caches, graphs and buffers back, after a cell that did not fit."""
@@ -131,6 +149,7 @@ class Bench:
             torch.cuda.empty_cache()
 
     def _prefill(self, cell: Cell, steps: int, probe: bool) -> Measured:
+        model = self._prompt_model(cell.mode)
         prompts = [self._random_tokens(cell.batch, cell.length) for _ in range(steps)]
         cache = DynamicCache(config=self._model.config)
 
@@ -138,7 +157,7 @@ class Bench:
             nonlocal cache
             for prompt in prompts:
                 cache = DynamicCache(config=self._model.config)
-                forward(self._model, prompt, cache).argmax(dim=-1)  # ends with the first output token
+                forward(model, prompt, cache).argmax(dim=-1)  # ends with the first output token
 
         def after() -> tuple[int, int]:
             held = int(cache.get_seq_length())
@@ -235,6 +254,12 @@ class Bench:
         with clock.window(self._synchronize) as window:
             loop()
         return self._meter.end(), window
+
+    def _prompt_model(self, mode: str) -> PreTrainedModel:
+        """What runs prompts in `mode`; made once."""
+        if mode not in self._prompt_models:
+            self._prompt_models[mode] = modes.open_prompt_model(mode, self._model)
+        return self._prompt_models[mode]
 
     def _decoder(self, cell: Cell, cache: DynamicCache) -> Decoder:
         """The decoder of the cell's mode over `cache`: eager's works on it, the others on copies that are kept."""

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
 from measure import compiled, models, modes
-from measure.caches import fill
+from measure.caches import fill, forward
 from measure.graph import GraphDecoder, called_again
 from measure.modes import EagerDecoder, ModeUnavailable
+from measure.onednn import OneDnnLinear
 from measure.phases import Bench
 from measure.sizes import Sizes
 from tests.measure.test_phases import make_bench
@@ -65,6 +66,23 @@ def test_logits_and_tokens_are_those_of_eager(model: PreTrainedModel, mode: str)
         for steps in (1, 2, 5):
             assert torch.equal(decoder.run(first, steps), eager.run(first, steps))
         assert decoder.held() == eager.held() == cache.get_seq_length() == 33
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_prompts_through_onednn_give_the_same_logits(model: PreTrainedModel, batch: int) -> None:
+    prompts = torch.randint(0, 500, (batch, 33))
+    with torch.inference_mode():
+        other = modes.open_prompt_model("compiled", model)
+        found = forward(other, prompts, DynamicCache(config=model.config))
+        torch.testing.assert_close(
+            found, forward(model, prompts, DynamicCache(config=model.config)), rtol=1e-4, atol=1e-4
+        )
+    ours, theirs = (dict(m.named_parameters()) for m in (other, model))
+    assert all(ours[name] is theirs[name] for name in theirs)  # no second copy of the weights
+    replaced = [m for m in other.modules() if isinstance(m, OneDnnLinear)]
+    assert len(replaced) == 2 * 7 and not any(isinstance(m, OneDnnLinear) for m in model.modules())
+    with pytest.raises(ModeUnavailable, match="no mode 'graph' of prefill"):
+        modes.open_prompt_model("graph", model)
 
 
 def test_a_graph_decodes_many_sequences(model: PreTrainedModel) -> None:

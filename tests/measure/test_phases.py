@@ -65,10 +65,11 @@ def cell(experiment: str, length: int, batch: int = 1, mode: str = "eager") -> C
     return Cell(experiment, batch, prompt, context, "float32", mode)
 
 
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("length", [1, 37])
-def test_prefill_fills_the_cache_once(bench: Bench, batch: int, length: int) -> None:
-    sample = bench.measure(cell("prefill", length, batch), 2)
+def test_prefill_fills_the_cache_once(bench: Bench, batch: int, length: int, mode: str) -> None:
+    sample = bench.measure(cell("prefill", length, batch, mode), 2)
     assert sample.steps == 2
     assert sample.tokens == 2 * batch * length
     assert sample.duration_s and sample.duration_s > 0

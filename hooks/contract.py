@@ -154,7 +154,10 @@ def read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise PublishError(
-            "there is no such file", place=Place(str(path)), mend=RESTORE.format(path=path)
+            "there is no such file",
+            place=Place(str(path)),
+            expected="a file that the contract asks for",
+            mend=RESTORE.format(path=path),
         ) from error
     except UnicodeDecodeError as error:
         raise PublishError(

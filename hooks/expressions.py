@@ -125,13 +125,7 @@ class Expression:
                 found=str(error),
                 mend="see which part is zero or out of range, and guard it with max(…) or {{ when … }}",
             ) from error
-        if not isinstance(result, (bool, int, float)):
-            raise PublishError(
-                f"`{self.source}` is neither a number nor a condition",
-                expected=_GRAMMAR,
-                found=repr(result),
-                mend=_MEND,
-            )
+        assert isinstance(result, (bool, int, float)), "the grammar has nothing else"
         return result
 
 
@@ -210,8 +204,9 @@ def _depth(body: ast.AST) -> int:
 
 def _check(body: ast.AST, source: str, names: set[str]) -> None:
     known = (*_NODES, *_OPERATORS, ast.boolop, ast.expr_context)
+    called = {id(node.func) for node in ast.walk(body) if isinstance(node, ast.Call)}
     for node in ast.walk(body):
-        if isinstance(node, ast.Name) and node.id not in names | set(_FUNCTIONS):
+        if isinstance(node, ast.Name) and node.id not in (_FUNCTIONS if id(node) in called else names):
             raise PublishError(
                 f"`{source}` names `{node.id}`, which is no id",
                 expected="ids with a dot, such as decode.seconds_per_token",

@@ -143,21 +143,26 @@ class _Finder(InlineProcessor):
     Escaped braces are printed as entities, so that braces in the output are always a mistake.
     """
 
-    # What begins first counts; code spans are found as Python-Markdown finds them.
+    # What begins first counts; code spans are found as Python-Markdown finds them, formulas as arithmatex does.
     PATTERN = (
         r"(?P<code>(?<!\\)(?:\\{2})+(?=`)|(?<!\\)(?P<ticks>`+).+?(?<!`)(?P=ticks)(?!`))"
         rf"|(?P<escaped>{placeholders.ESCAPED})"
         rf"|(?P<whole>{placeholders.PATTERN})"
     )
+    FORMULA = re.compile(rf"(?P<formula>(?<![\\$])\$(?!\s)(?:\\.|[^\\$])+?(?<!\s)\$)|{PATTERN}", re.DOTALL)
 
     def __init__(self, md: Markdown, conversion: _Conversion) -> None:
         super().__init__(self.PATTERN, md)
         self.conversion = conversion
 
+    def getCompiledRegExp(self) -> re.Pattern[str]:
+        """The pattern; where formulas are read, with them: one that holds a placeholder is an error in the end."""
+        return self.FORMULA if "arithmatex-inline" in self.md.inlinePatterns else self.compiled_re
+
     def handleMatch(  # type: ignore[override]
         self, m: re.Match[str], data: str
     ) -> tuple[Element | str | None, int | None, int | None]:
-        if m["code"]:
+        if m["code"] or m.groupdict().get("formula"):
             return None, None, None
         if m["escaped"]:
             return self._printed(m["escaped"]), m.start(), m.end()

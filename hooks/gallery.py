@@ -79,7 +79,7 @@ class Gallery:
                 raise PublishError(
                     "a chart cannot be drawn",
                     expected="a specification that Vega-Lite takes",
-                    found=str(error).strip().splitlines()[0][:200],
+                    found=" ".join(str(error).split())[:200],
                     mend=f"mend the drawing of the chart that says “{label}”",
                 ) from error
             self._new.append(("finished", key, made))

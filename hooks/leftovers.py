@@ -47,12 +47,14 @@ def error(text: str, page: PageState) -> PublishError:
     """The error for such a text, with the line where it can be told."""
     whole = re.search(placeholders.PATTERN, text)
     return PublishError(
-        "a placeholder inside raw HTML is not read" if whole else "braces that are no whole placeholder",
+        "a placeholder inside raw HTML or a formula is not read"
+        if whole
+        else "braces that are no whole placeholder",
         place=page.meet(whole[1]) if whole else page.broken(),
         expected="{{ … }} within one paragraph of Markdown",
         found=" ".join(text.split())[:80],
         mend=(
-            "add markdown=1 to the HTML element around it"
+            "add markdown=1 to the HTML element around it; formulas take none, so state the number beside them"
             if whole
             else "close the placeholder, or write `\\{{` to print braces"
         ),

@@ -93,7 +93,7 @@ class Notebook:
             html: mkdocs-jupyter's HTML of the executed notebook.
 
         Raises:
-            PublishError: Its HTML is not of the kind that is known here.
+            PublishError: Its HTML is not of the kind that is known here, or needs a script.
         """
         from bs4 import BeautifulSoup
 
@@ -115,6 +115,15 @@ class Notebook:
         for item in soup.select(f"[{REPORT}]"):
             reads |= take(str(item[REPORT]))
             item.decompose()
+        for cell, item in zip(code, rendered, strict=True):
+            if item.select_one(".jp-OutputArea-output script"):
+                raise PublishError(
+                    "an output of this cell needs a script, which a page may not have",
+                    place=Place(self.name, cell=cell.number),
+                    expected="text, a table, a picture, or a figure of hooks.notebook",
+                    found="HTML with a script, as Altair and others show their charts",
+                    mend="show an Altair chart with picture(…) from hooks.notebook, others as an image",
+                )
         return {cell.number: _output(item) for cell, item in zip(code, rendered, strict=True)}, reads
 
     def fill(self, html: str, outputs: Mapping[int, str]) -> str:
@@ -174,8 +183,8 @@ def _output(cell: Tag) -> str:
             blocked.decompose()
         for table in item.select("table.dataframe"):
             table.attrs.pop("border", None)
-        for row in item.select("tr[style]"):
-            row.attrs.pop("style", None)
+        for styled in item.select("[style]"):
+            styled.attrs.pop("style", None)  # the site's policy has none of it
         inner = item.decode_contents().strip()
         if inner:
             parts.append(inner)

@@ -66,14 +66,17 @@ def read(path: Path) -> Definitions:
             found=f"version = {data.get('version')}",
             mend="write it as docs/reference/authoring.md shows",
         )
-    aliases = {name: reader.alias(name, table) for name, table in data.get("runs", {}).items()}
+    runs, named = reader.table(data, "runs"), reader.table(data, "quantity")
+    aliases = {name: reader.alias(name, table) for name, table in runs.items()}
     if not aliases:
         raise PublishError(
-            "no run is named", place=Place(str(path)), expected="a table [runs.main]", mend="add it"
+            "no run is named",
+            place=Place(str(path)),
+            expected="a table [runs.main]",
+            found="none",
+            mend="add one; docs/reference/authoring.md shows it",
         )
-    quantities = {
-        id_: reader.definition(id_, table, aliases) for id_, table in data.get("quantity", {}).items()
-    }
+    quantities = {id_: reader.definition(id_, table, aliases) for id_, table in named.items()}
     check_names(quantities)
     return Definitions(path, aliases, quantities)
 
@@ -92,16 +95,21 @@ class _Reader:
                 return Place(str(self.path), number)
         return Place(str(self.path))
 
-    def keys(self, table: object, known: set[str], name: str, place: Place) -> dict[str, Any]:
+    def table(self, tables: Mapping[str, Any], name: str, place: Place | None = None) -> dict[str, Any]:
+        table = tables.get(name, {})
         if not isinstance(table, dict):
             raise PublishError(
                 f"{name} is not a table",
-                place=place,
+                place=place or Place(str(self.path)),
                 expected="key = value lines",
                 found=repr(table),
                 mend="the head of the file shows how it is written",
             )
-        for key in table:
+        return table
+
+    def keys(self, table: object, known: set[str], name: str, place: Place) -> dict[str, Any]:
+        found = self.table({name: table}, name, place)
+        for key in found:
             if key not in known:
                 raise PublishError(
                     f"unknown key `{key}`" + (f" in {name}" if name else ""),
@@ -111,7 +119,7 @@ class _Reader:
                     nearest=nearest(key, known),
                     mend="write a known key; the head of the file explains each",
                 )
-        return table
+        return found
 
     def value(self, table: Mapping[str, Any], key: str, type_: type, name: str, place: Place) -> Any:
         value = table.get(key)

@@ -106,7 +106,10 @@ def load(store: Store, name: str = DEFAULT) -> Tokenizer:
         state = path.stat()
     except FileNotFoundError as error:
         raise PublishError(
-            "there is no such file", place=Place(str(path)), mend=f"`git checkout -- {path}`"
+            "there is no such file",
+            place=Place(str(path)),
+            expected=f"the tokenizer with sha256 {record['sha256']}",
+            mend=f"`git checkout -- {path}`",
         ) from error
     return _load(path, record["sha256"], record["entries"], state.st_mtime_ns, state.st_size)
 

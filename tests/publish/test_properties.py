@@ -365,7 +365,7 @@ def publish(
         html = markdown.markdown(source, extensions=[build.extension, "tables", "toc"])
         build.end()
         html = build.finish({"page.md": html})["page.md"]
-        build.check_output("page.md", html)
+        html = build.complete("page.md", html)
         assert build.errors == (), build.errors[0]
         shutil.rmtree(site_dir, ignore_errors=True)
         build.write_files(site_dir)
@@ -475,7 +475,11 @@ formulas = st.recursive(
         inner.map("-{}".format),
         inner.map("not {}".format),
         st.tuples(st.sampled_from(["min", "max", "abs"]), inner).map("{0[0]}({0[1]})".format),
-        st.tuples(st.sampled_from(["min", "max"]), inner, inner).map("{0[0]}({0[1]}, {0[2]})".format),
+        st.tuples(st.sampled_from(["min", "max", "rising", "falling"]), inner, inner).map(
+            "{0[0]}({0[1]}, {0[2]})".format
+        ),
+        st.tuples(inner, inner).map("about({0[0]}, {0[1]}, 10%)".format),
+        st.tuples(inner, inner, inner).map("within({0[0]}, {0[1]}, {0[2]})".format),
     ),
     max_leaves=12,
 )
@@ -507,6 +511,12 @@ EVIL = [
     "a.__class__",
     "a.b.__class__.__init__.__globals__",
     "min.__self__",
+    "min",
+    "a.b + max",
+    "rising == 1",
+    "about(a.b, 1, 1000%)",
+    "within(1, 2)",
+    "a.b %",
     "v0 + a.b",
     "vv0 + a.b",
     "__builtins__",

@@ -25,6 +25,7 @@ from hooks.leftovers import find_in_page
 from hooks.notebooks import Notebooks
 from hooks.pages import NumberUse, PageState
 from hooks.painter import Painter
+from hooks.policy import write as write_policy
 
 PUBLISHED = "published.json"
 LAST_GOOD = "last-good.json"
@@ -169,7 +170,7 @@ class Build:
             self.kept.prune()
 
     def write_files(self, site_dir: Path) -> None:
-        """Write what pages link to: published.json and the data of the charts."""
+        """Write what pages link to, published.json and the data of the charts; then what hosts read."""
         files = {PUBLISHED: dump(self.published()), **self.site.files}
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
         if explored:
@@ -180,6 +181,7 @@ class Build:
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
+        write_policy(site_dir)
 
 
 def _quantiles_key() -> str:

@@ -94,7 +94,7 @@ def _from_run(
 ) -> Speed | None:
     """The run's own times, in proportion to the work where it measured another model; None where it has none."""
     readings = Readings(samples)
-    prefill_s = _nearest_s(readings, "prefill", None)
+    prefill_s = _nearest_s(readings, "prefill", "eager")
     steps_s = {mode: _nearest_s(readings, "decode", mode) for mode in DECODE_MODES[device]}
     eager_s = steps_s["eager"]
     built_s = [p["build_s"] for p in run["processes"] if p["build_s"] is not None]
@@ -115,12 +115,12 @@ def _from_run(
     )
 
 
-def _nearest_s(readings: Readings, experiment: str, mode: str | None) -> float | None:
+def _nearest_s(readings: Readings, experiment: str, mode: str) -> float | None:
     """Seconds a token, of the cell of batch 1 whose length is nearest to `NEAR_TOKENS`."""
     cells = [
         cell
         for cell in readings.cells
-        if cell.experiment == experiment and cell.batch == 1 and (mode is None or cell.mode == mode)
+        if cell.experiment == experiment and cell.batch == 1 and cell.mode == mode
     ]
     for cell in sorted(cells, key=lambda cell: abs(cell.length - NEAR_TOKENS)):
         value = readings.values(SECONDS, cell).value

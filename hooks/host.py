@@ -53,7 +53,7 @@ class _Templates(BytecodeCache):
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Open a build on today's data and add the Markdown extension."""
     global _build
-    root = Path(config.config_file_path).parent
+    root = _root(config)
     # The variable SITE_DATA is for people: it has a build read another folder than site_data/.
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
     quantities = Path(config.docs_dir) / "quantities.toml"
@@ -168,10 +168,15 @@ def _current() -> Build:
     return _build
 
 
+def _root(config: MkDocsConfig) -> Path:
+    """The folder of mkdocs.yml. ProperDocs may name it from where it was started."""
+    return Path(config.config_file_path).resolve().parent
+
+
 def _name(file: File, config: MkDocsConfig) -> str:
     """A page as errors call it: its path from the folder of mkdocs.yml."""
-    path = Path(str(file.abs_src_path))
-    root = Path(config.config_file_path).parent
+    path = Path(str(file.abs_src_path)).resolve()
+    root = _root(config)
     return str(path.relative_to(root)) if root in path.parents else file.src_uri
 
 

@@ -75,7 +75,7 @@ def on_build_error(error: Exception) -> None:
 
 def on_serve(server: Any, *, config: Any, builder: Any) -> Any:
     """Rebuild when data or this code change, too. Folders of compiled code lie in those of sources: not watched."""
-    root = Path(config.config_file_path).parent
+    root = Path(config.config_file_path).resolve().parent
     server.watch(str(root / "site_data"))
     for folder in sorted({path.parent for path in (root / "hooks").rglob("*.py")}):
         server.watch(str(folder), recursive=False)

@@ -60,7 +60,7 @@ def test_properdocs_fails_on_what_is_wrong(tmp_path: Path) -> None:
 
 
 def _anonymous(content: bytes) -> bytes:
-    return re.sub(rb"(?i)(properdocs|mkdocs)-\d[\d.]*", b"program", content)
+    return re.sub(rb"(?i)mkdocs-(?:properdocs )?\d[\d.]*", b"program", content)
 
 
 # --- Zensical -------------------------------------------------------------------------------------

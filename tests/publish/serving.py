@@ -42,8 +42,8 @@ def edits() -> Iterator[Edit]:
                "index.html", "Decode, renamed")  # fmt: skip
     yield Edit("a hook", _replace("hooks/provenance.py", '"Definition", reading', '"What it is", reading'),
                "index.html", "What it is: ")  # fmt: skip
-    yield Edit("a hook, on the notebook's page", _replace("hooks/notebook.py", 'f"<p>{tostring', 'f"<p>told: {tostring'),
-               "notes/note.html", "<p>told: ")  # fmt: skip
+    told = _replace("hooks/notebook.py", 'f"<p>{tostring', 'f"<p>told: {tostring')
+    yield Edit("a hook, on the notebook's page", told, "notes/note.html", "<p>told: ")
     yield Edit("a notebook", _replace("docs/notes/note.ipynb", "value * 500:.3f} s", "value * 500:.3f} seconds"),
                "notes/note.html", " seconds &lt;b&gt;")  # fmt: skip
     yield Edit("the adapter", _replace("hooks/host.py", "    _current().end()\n    return html",

@@ -168,12 +168,13 @@ def _note(shots: Sequence[Shot], reading: Reading) -> str:
     text = "Filled: counts. Hollow: warm-up. Cross: refused. Bars: medians of the processes. "
     if reading.low is not None:
         text += "Band: 95 % prediction interval for the median of one more process. "
-    text += "The axis does not begin at 0. "
+    text += "The axis does not begin at zero. "
     if outside:
         values = [shot.value for shot in outside if shot.value is not None]
+        is_, lies = ("is", "lies") if len(outside) == 1 else ("are", "lie")
         text += (
-            f"{len(outside)} {'lies' if len(outside) == 1 else 'lie'} outside of the picture, up to "
-            f"{_text(max(values), reading.unit)}, and {'is' if len(outside) == 1 else 'are'} drawn at its edge. "
+            f"{len(outside)} {words.plural('sample', len(outside))} {lies} outside of the picture, up to "
+            f"{_text(max(values), reading.unit)}, and {is_} drawn at its edge. "
         )
     silent = sum(shot.value is None for shot in shots)
     return text + (f"Not drawn: {silent} without a value, which the table has. " if silent else "")

@@ -82,8 +82,15 @@ def strip(
     return alt.layer(*layers)
 
 
-def _names(dots: Sequence[Dot]) -> Any:
-    """The state beside the first dot of each that does not count."""
+def _names(dots: Sequence[Dot]) -> tuple[Any, ...]:
+    """The state beside the first dot of each that does not count; below it at the upper edge."""
     firsts = {dot.state: dot for dot in reversed(dots) if dot.state != "counted"}
-    rows = [{"x": dot.x, "y": dot.y, "label": state} for state, dot in firsts.items()]
-    return chart(rows).mark_text(align="left", baseline="middle", dx=8)
+    rows = [
+        {"x": dot.x, "y": dot.y, "label": state, "edge": dot.outside == "high"}
+        for state, dot in firsts.items()
+    ]
+    base = chart(rows)
+    return (
+        base.transform_filter("!datum.edge").mark_text(align="left", baseline="middle", dx=8),
+        base.transform_filter("datum.edge").mark_text(align="left", baseline="top", dx=-5, dy=9),
+    )

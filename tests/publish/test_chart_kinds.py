@@ -120,7 +120,9 @@ def test_every_sample_of_the_cell_is_there_with_its_state(empty_data: Path) -> N
 def test_samples_far_out_are_drawn_at_the_edge_and_told(empty_data: Path) -> None:
     fixture_data.write_run(empty_data, records=fixture_data.uneven(fixture_data.samples()))
     chart = charts.build("samples", book_of(empty_data), None)
-    assert "5 lie outside of the picture" in chart.note, "a warm-up takes three times as long in the fixture"
+    assert "5 samples lie outside of the picture" in chart.note, (
+        "a warm-up takes three times as long in the fixture"
+    )
     highest = max(row["value_s"] for row in chart.rows)
     assert f"up to {highest:.3f}".rstrip("0") in chart.note
     for picture in pictures(figure(chart, "a.md")):

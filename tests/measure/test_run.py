@@ -297,13 +297,13 @@ def test_a_cell_that_does_not_fit_is_recorded_and_the_run_goes_on(site_data: Pat
     """A model whose prompts of 500 tokens need more memory than the process may have."""
     from tests.measure.conftest import TINY
 
-    wide = {**TINY, "name": "wide", "title": "Wide", "intermediate_size": 400_000, "layers": 1}
+    wide = {**TINY, "name": "wide", "title": "Wide", "intermediate_size": 800_000, "layers": 1}
     (site_data / "models" / "wide.json").write_text(json.dumps(wide))
 
     def little_memory() -> None:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))
+        resource.setrlimit(resource.RLIMIT_AS, (45 * 10**8, 45 * 10**8))
 
     done = measure(
         "run", "--model", "wide", "--plan", "quick", "--site-data", str(site_data), preexec_fn=little_memory

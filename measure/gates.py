@@ -1,7 +1,7 @@
 """Checks on one sample: each gate passed, failed or not checked, and the refusal that follows. Pure; measures nothing.
 
 A sample that fails a gate is kept with its refusal, never counts, and is taken again a few times (tally.py). The
-thresholds stand here, each with its reason. "Committed runs" are the first two: 554 windows on a 2-core virtual machine.
+thresholds stand here, each with its reason. "First runs" are two with 554 windows on a 2-core virtual machine.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ PASSED, FAILED, NOT_CHECKED = "passed", "failed", "not_checked"
 GATES = ("duration", "length", "clock", "company", "throttling", "ceiling", "energy_agreement")
 
 FOREIGN_CPU_SHARE_MOST = 0.05
-"""Of the CPU, for work that uses all cores. In the committed runs the share was 0.006 in the median and 0.01 to 0.017 at
+"""Of the CPU, for work that uses all cores. In the first runs the share was 0.006 in the median and 0.01 to 0.017 at
 the 90th percentile, and below 0.05 it did not show in the times; the timed windows above it took 7 % and 37 % longer.
 It is also two of the kernel's 10 ms ticks in the shortest window that is judged (clock.py) on two cores."""
 
-FOREIGN_CPU_SHARE_BESIDE_ACCELERATOR = 0.5
-"""Of the CPU, where the work is on an accelerator: one core gives it its orders, and is not displaced while half are free."""
+CORES_BESIDE_ACCELERATOR = 1
+"""Cores that others must leave free where the work is on an accelerator: one gives it its orders, and is not displaced
+while another is free. A share of the CPU would be wrong there: a lent machine may see the load of its whole host."""
 
 CLOCKS_DIFFER_SHARE = 0.005
 CLOCKS_DIFFER_S = 0.02
 """How far the clock that times a window and the system's may differ: ten times the 0.05 % by which a system clock is
-slewed at most, and twice a scheduler's 10 ms between reading the one and the other. A virtual machine that was paused, a
-laptop that slept or a clock that was set differs by more."""
+slewed at most, and twice a scheduler's 10 ms between reading the one and the other. A virtual machine that was paused,
+a laptop that slept or a clock that was set differs by more."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Facts:
 
     accelerator: bool
     """Whether the work ran on an accelerator."""
+    cpu_cores: int | None
+    """Cores that the process may use."""
     duration_s: float | None
     system_s: float | None
     """The same window on the system's clock."""
@@ -125,7 +128,9 @@ def _clock(facts: Facts) -> _Result:
 def _company(facts: Facts) -> _Result:
     if facts.company:
         return _refusal("contaminated", facts.company)
-    most = FOREIGN_CPU_SHARE_BESIDE_ACCELERATOR if facts.accelerator else FOREIGN_CPU_SHARE_MOST
+    most = FOREIGN_CPU_SHARE_MOST
+    if facts.accelerator:
+        most = 1 - CORES_BESIDE_ACCELERATOR / max(facts.cpu_cores or 1, 2)
     if facts.foreign_cpu_share is not None and facts.foreign_cpu_share > most:
         return _refusal(
             "contaminated",

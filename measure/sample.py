@@ -11,13 +11,13 @@ NOTHING_SEEN = dict.fromkeys(gates.GATES, gates.NOT_CHECKED)
 
 
 def sample_of(
-    cell: Cell, answer: Json, *, steps: int, process: int, repetition: int, warm_up: bool, accelerator: bool
+    cell: Cell, answer: Json, *, steps: int, process: int, repetition: int, warm_up: bool, machine: Json
 ) -> Json:
-    """The sample that `answer`, an event `sample` or `refused`, makes of `cell`."""
+    """The sample that `answer`, an event `sample` or `refused`, makes of `cell` on `machine`, that of run.json."""
     measured = answer if answer["event"] == "sample" else {}
     refusal = answer.get("refusal")
     energy = measured.get("energy") or {"joules": None, "error_joules": None, "refusal": refusal}
-    verdict = gates.judge(facts_of(cell, measured, accelerator=accelerator)) if measured else None
+    verdict = gates.judge(facts_of(cell, measured, machine)) if measured else None
     energy_refusal = energy["refusal"] or (verdict and verdict.energy_refusal)
     duration_s = measured.get("duration_s")
     per_step = 0 if cell.experiment in ("ceilings", "idle") else cell.batch
@@ -50,16 +50,18 @@ def sample_of(
     }
 
 
-def facts_of(cell: Cell, measured: Json, *, accelerator: bool) -> gates.Facts:
+def facts_of(cell: Cell, measured: Json, machine: Json) -> gates.Facts:
     """What the gates need to know of a worker's measurement."""
     energy = measured["energy"]
     duration_s = measured["duration_s"]
+    accelerator = machine["accelerator"] is not None
     seen = ("joules", "company", "agreement", "device_state")
     share = measured.get("foreign_cpu_share")
     if accelerator and cell.experiment == "idle":
         share = None  # what a card draws at rest does not depend on who has the CPU
     return gates.Facts(
         accelerator=accelerator,
+        cpu_cores=machine["cpu_cores"],
         duration_s=duration_s,
         system_s=measured.get("system_s"),
         tokens_held=measured.get("tokens_held"),

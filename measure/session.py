@@ -214,7 +214,7 @@ class Session:
             process=number,
             repetition=self._tally.next_repetition(cell, round_, number, warm_up=warm_up),
             warm_up=warm_up,
-            accelerator=self.record.run["machine"]["accelerator"] is not None,
+            machine=self.record.run["machine"],
         )
         self.record.append(sample)
         self._tally.add(sample)

@@ -18,6 +18,7 @@ from tests.measure.conftest import ROOT
 
 CPU = Facts(
     accelerator=False,
+    cpu_cores=2,
     duration_s=3.2,
     system_s=3.2005,
     tokens_held=500,
@@ -34,7 +35,9 @@ CPU = Facts(
     ceiling_flop_per_s=170e9,
 )
 GPU = replace(CPU, accelerator=True, watched=True, second_reading=True, foreign_cpu_share=0.3)
-UNKNOWN = Facts(False, None, None, None, None, None, False, None, (), False, None, None, None, None, None)
+UNKNOWN = Facts(
+    False, None, None, None, None, None, None, False, None, (), False, None, None, None, None, None
+)
 
 
 def test_a_good_sample_on_a_cpu() -> None:
@@ -121,7 +124,8 @@ def test_the_thresholds_themselves_pass() -> None:
     at_limit = gates.CLOCKS_DIFFER_S + gates.CLOCKS_DIFFER_SHARE * 3.0
     for facts in (
         replace(CPU, foreign_cpu_share=gates.FOREIGN_CPU_SHARE_MOST),
-        replace(GPU, foreign_cpu_share=gates.FOREIGN_CPU_SHARE_BESIDE_ACCELERATOR),
+        replace(GPU, foreign_cpu_share=0.5),
+        replace(GPU, cpu_cores=16, foreign_cpu_share=15 / 16),  # one core is free for giving orders
         replace(CPU, duration_s=3.0, system_s=3.0 + at_limit * 0.999),
         replace(CPU, bytes_per_s=CPU.ceiling_bytes_per_s),
     ):
@@ -135,6 +139,7 @@ maybe = st.one_of(st.none(), st.floats(-1, 1e12, allow_nan=False))
     st.builds(
         Facts,
         accelerator=st.booleans(),
+        cpu_cores=st.one_of(st.none(), st.integers(1, 256)),
         duration_s=maybe,
         system_s=maybe,
         tokens_held=st.one_of(st.none(), st.integers(0, 9)),
@@ -197,9 +202,13 @@ def answer(**changes: Any) -> dict[str, Any]:
     }
 
 
-def sample(given_answer: dict[str, Any], accelerator: bool = True) -> dict[str, Any]:
+def machine(accelerator: bool) -> dict[str, Any]:
+    return {"accelerator": {"name": "a card"} if accelerator else None, "cpu_cores": 2}
+
+
+def sample(given_answer: dict[str, Any]) -> dict[str, Any]:
     return sample_of(
-        DECODE, given_answer, steps=6, process=0, repetition=0, warm_up=False, accelerator=accelerator
+        DECODE, given_answer, steps=6, process=0, repetition=0, warm_up=False, machine=machine(True)
     )
 
 
@@ -234,7 +243,7 @@ def test_no_time_at_all_is_no_time() -> None:
 
 
 def test_rates_are_work_over_time() -> None:
-    facts = facts_of(DECODE, answer(), accelerator=False)
+    facts = facts_of(DECODE, answer(), machine(False))
     assert facts.bytes_per_s == 15e9 and facts.flop_per_s == 10e9
     assert sample(answer(work_bytes=81e9))["gates"]["ceiling"] == FAILED
 
@@ -242,10 +251,8 @@ def test_rates_are_work_over_time() -> None:
 def test_a_card_at_rest_is_not_disturbed_by_work_on_the_cpu() -> None:
     rest = Cell("idle", 1, None, None, "bfloat16", "with_context")
     busy = answer(foreign_cpu_share=0.9)
-    assert facts_of(rest, busy, accelerator=True).foreign_cpu_share is None
-    assert (
-        facts_of(rest, busy, accelerator=False).foreign_cpu_share == 0.9
-    )  # a CPU's energy is all processes'
+    assert facts_of(rest, busy, machine(True)).foreign_cpu_share is None
+    assert facts_of(rest, busy, machine(False)).foreign_cpu_share == 0.9  # a CPU's energy is all processes'
 
 
 def test_a_refused_answer_is_a_sample_without_a_time() -> None:

@@ -191,7 +191,7 @@ class Rig:
             process=0,
             repetition=0,
             warm_up=False,
-            accelerator=True,
+            machine={"accelerator": {"name": "a card"}, "cpu_cores": 16},
         )
 
     def pass_(self, *_: Any) -> None:

@@ -57,7 +57,10 @@ def test_a_hand_count_of_qwen(site_data: Path) -> None:
 
 
 def test_operations_are_those_that_torch_counts(site_data: Path) -> None:
-    """torch's own counter, on the meta device; it takes no notice of the causal half of attention."""
+    """torch's own counter, on the meta device; it takes no notice of the causal half of attention.
+
+    Some versions of transformers multiply matrices for the rotary angles, less than a ten-thousandth.
+    """
     for name in ("tiny", "smollm2-135m"):
         sizes = Sizes.load(site_data, name)
         model = models.skeleton(sizes, torch.float32)
@@ -69,7 +72,7 @@ def test_operations_are_those_that_torch_counts(site_data: Path) -> None:
             flop = work.forward_flop(sizes, batch=2, new_tokens=new, context_tokens=context)
             unseen = new * (new - 1) // 2  # what a causal mask hides, counted by torch and not by us
             hidden = 4 * 2 * unseen * sizes.layers * head_width
-            assert counter.get_total_flops() == flop + hidden, (name, context, new)
+            assert counter.get_total_flops() == pytest.approx(flop + hidden, rel=1e-4), (name, context, new)
 
 
 def test_a_step_reads_the_weights_once_and_each_cache(site_data: Path) -> None:

@@ -78,7 +78,7 @@ def strip(
         )
         .properties(name=POINTS)
     )
-    layers.append(_names(dots).encode(x=x, y=y, text=alt.Text("label:N")))
+    layers += [names.encode(x=x, y=y, text=alt.Text("label:N")) for names in _names(dots)]
     return alt.layer(*layers)
 
 

@@ -153,7 +153,7 @@ def _compare(series: Sequence[Series], as_much: str) -> str:
     first, second = series
     shared = [tokens for tokens in first.good if tokens in second.good]
     if not shared:
-        return " ".join(map(_alone, series))
+        return " ".join(dict.fromkeys(map(_alone, series)))
     tokens = main_of(shared)
     under, over = first.good[tokens], second.good[tokens]
     found = words.ratio(over, under)
@@ -166,7 +166,8 @@ def _compare(series: Sequence[Series], as_much: str) -> str:
 def _alone(series: Series) -> str:
     """What there is of a series that has nothing to be compared with."""
     if not series.good:
-        return series.nothing()
+        refused = next((reading for _, reading in series.points if reading.refusal), None)
+        return f"There is nothing to compare: {refused.text()}." if refused else series.nothing()
     tokens = main_of(list(series.good))
     what = "prefilled" if series.name == "prefill" else "decoded"
     return f"At {tokens:,} tokens a {what} token takes {series.good[tokens].text()}."

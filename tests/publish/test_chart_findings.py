@@ -108,7 +108,7 @@ def test_a_refused_series_is_named_point_by_point(empty_data: Path) -> None:
     *most, last = (f"{depth:,} tokens" for depth in fixture_data.DEPTHS)
     assert f"Not drawn: decode at {', '.join(most)} and {last} (out of memory)." in chart.note
     assert re.fullmatch(
-        r"At 500 tokens a prefilled token takes 26.0\sms\. Decode has no value: out of memory\.",
+        r"At 500 tokens a prefilled token takes 26.0\sms\. There is nothing to compare: out of memory\.",
         chart.finding,
     )
     assert chart.refusal is None and len(pictures(figure(chart, "a.md"))) == 2

@@ -38,9 +38,10 @@ class Build:
 
     site: Site
     memory: Path
-    kept: Cache
-    painter: Painter
-    notebooks: Notebooks
+    kept: Cache = field(default_factory=lambda: Cache(None))
+    painter: Painter = field(default_factory=lambda: Painter(Cache(None)))
+    notebooks: Notebooks = field(default_factory=Notebooks)
+    state: str = ""
     pages: dict[str, PageState] = field(default_factory=dict)
     extension: SplicedExtension = field(default_factory=SplicedExtension)
 
@@ -62,6 +63,9 @@ class Build:
         """
         kept = Cache(cache)
         painter = Painter(kept)
+        state = _state(site_data, quantities)
+        if kept.get("state", "last") != state:
+            painter.warm()
         estimates.QUANTILES.update(kept.get("quantiles", _quantiles_key()) or {})
         site = Site.open(site_data, quantities, kept)
         site.gallery = Gallery(kept, painter)
@@ -72,7 +76,7 @@ class Build:
         notebooks = Notebooks(
             site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities, cache)
         )
-        build = cls(site, memory, kept, painter, notebooks)
+        build = cls(site, memory, kept, painter, notebooks, state)
         build.extension.site = site
         return build
 
@@ -166,6 +170,7 @@ class Build:
         if good:
             replace_text(self.memory / LAST_GOOD, text)
             self.site.gallery.keep()
+            self.kept.put("state", "last", self.state)
             self.kept.put("quantiles", _quantiles_key(), estimates.QUANTILES)
             self.kept.prune()
 
@@ -182,6 +187,12 @@ class Build:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
         write_policy(site_dir)
+
+
+def _state(site_data: Path, quantities: Path) -> str:
+    """What the data were like, cheaply: whether charts are likely to be drawn in this build. Nothing rests on it."""
+    files = sorted(path for path in (*site_data.rglob("*"), quantities) if path.is_file())
+    return digest([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
 
 def _quantiles_key() -> str:

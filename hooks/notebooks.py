@@ -34,14 +34,19 @@ class Notebooks:
     """Notebooks by the URI of their page.
 
     Args:
-        book: Today's numbers.
+        book: Today's numbers; without them every notebook is executed.
         kept: Outputs of earlier builds.
         environment: Gives that of the kernels; called only when one is to be started.
     """
 
-    def __init__(self, book: Book, kept: Cache, environment: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        book: Book | None = None,
+        kept: Cache | None = None,
+        environment: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self.book = book
-        self.kept = kept
+        self.kept = kept or Cache(None)
         self.executed: tuple[str, ...] = ()
         self._environment = environment
         self._wanted: dict[str, _Wanted] = {}
@@ -66,7 +71,7 @@ class Notebooks:
             key = digest("notebook", made_with, str(path), content)
             self._wanted[uri] = _Wanted(notebook, path, content, key)
             known = self.kept.get("notebook", key)
-            if known is not None and reads.hold(known["reads"], self.book):
+            if known is not None and self.book is not None and reads.hold(known["reads"], self.book):
                 self._outputs[uri] = {int(number): html for number, html in known["outputs"].items()}
         stale = {uri: wanted for uri, wanted in self._wanted.items() if uri not in self._outputs}
         self.executed = tuple(stale)

@@ -57,6 +57,10 @@ class Painter:
             self._waiting.add(key)
         self._send(kind, key, text)
 
+    def warm(self) -> None:
+        """Have the process ready before a picture is wanted: Vega takes half a second to start."""
+        self._send("picture", "warm", '{"data": {"values": []}, "mark": "point"}')
+
     def picture(self, spec: str) -> str:
         """The SVG of a specification; waits for it.
 

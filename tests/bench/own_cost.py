@@ -2,10 +2,10 @@
 
     python -m tests.bench.own_cost [--model smollm2-135m] [--pairs 50]
 
-The bare loop is written out here with nothing but torch and transformers. A pair is four short windows, ours, bare, bare,
-ours, so that a drift of the machine cancels; ours are probed as in a run. Printed is the ratio of the times per step; the
-exit code is 1 where its median is more than 1 % from 1. A small model shows our cost best: its steps are short. Memory
-is the peak of two further processes, one with the bare loop alone and one that measures the same cells as a run does.
+The bare loop is written out here with nothing but torch and transformers. A pair is four short windows, ours, bare,
+bare, ours, so that a drift of the machine cancels; ours are probed as in a run. Printed is the ratio of the times per
+step; the exit code is 1 where its median is more than 1 % from 1. A small model shows our cost best: its steps are
+short. Memory is the peak of two further processes, one with the bare loop alone, one that measures as a run does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What does our own machinery cost: does a step take as long as in a bare loop, and how much more memory is held?
 
-    python -m tests.bench.own_cost [--model smollm2-135m] [--pairs 50]
+    python -m tests.bench.own_cost [--model smollm2-135m] [--pairs 20]
 
 The bare loop is written out here with nothing but torch and transformers. A pair is four short windows, ours, bare,
 bare, ours, so that a drift of the machine cancels; ours are probed as in a run. Printed is the ratio of the times per
@@ -33,7 +33,7 @@ def main() -> int:
     """Print both ratios and the memory; 1 where a ratio is off by more than 1 %."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--pairs", type=int, default=50)
+    parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--hold", choices=("bare", "bench"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.hold:

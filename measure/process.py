@@ -73,10 +73,13 @@ class WorkerProcess:
         self._cell = None
         return answer
 
-    def check_mode(self, mode: str, context_tokens: int) -> Json:
-        """One answer: an event `mode_check`, whose `check` goes into run.json, or `refused`."""
-        self._send({"check_mode": mode, "context_tokens": context_tokens})
-        return self._receive()
+    def check_mode(self, cell: Cell) -> Json:
+        """Check the mode of `cell`, at its depth: an event `mode_check` with run.json's `check`, or `refused`."""
+        self._cell = cell
+        self._send({"check_mode": cell.mode, "context_tokens": cell.length})
+        answer = self._receive()
+        self._cell = None
+        return answer
 
     def close(self) -> None:
         """End the process, in the middle of a window if need be."""

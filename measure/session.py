@@ -143,14 +143,14 @@ class Session:
         """Once a run: whether each faster mode computes what eager does. One that does not is not measured."""
         assert self.record is not None
         checks: dict[str, Json] = {c["mode"]: c for c in self.record.run.get("mode_checks", [])}
-        decodes = [p.cell for p in self._plan.cells if p.cell.experiment == "decode"]
-        for mode in dict.fromkeys(c.mode for c in decodes if c.mode != "eager"):
-            cells = [c for c in decodes if c.mode == mode and not self._tally.refusal(c)]
-            if not cells:
+        modes = dict.fromkeys(p.cell.mode for p in self._plan.cells if p.cell.experiment == "decode")
+        for mode in modes:
+            cells = self._open_cells(mode)
+            if mode == "eager" or not cells:
                 continue
             if mode not in checks:
                 self._show(round_, f"checking that {mode} computes what eager does")
-                answer = process.check_mode(mode, cells[0].length)
+                answer = process.check_mode(cells[0])
                 if answer["event"] == "mode_check":
                     checks[mode] = answer["check"]
                     self.record.run["mode_checks"] = list(checks.values())
@@ -161,6 +161,11 @@ class Session:
                 self._report.say(f"{mode}: {answer['refusal']['reason']}")
                 for cell in cells:
                     self._keep(process, cell, answer, 1, round_, warm_up=True)
+
+    def _open_cells(self, mode: str) -> list[Cell]:
+        """The decode cells of `mode` that nothing has refused."""
+        decodes = [p.cell for p in self._plan.cells if p.cell.experiment == "decode"]
+        return [c for c in decodes if c.mode == mode and not self._tally.refusal(c)]
 
     def _warm_up(self, process: WorkerProcess, planned: PlannedCell, round_: int) -> int:
         """Take windows until the cell is steady; returns the steps that a timed window needs."""
@@ -242,15 +247,23 @@ class Session:
         return process
 
     def _settle_death(self, death: ProcessDied) -> None:
-        """A process that was killed while it measured a cell most likely ran out of memory: record that."""
+        """A process that was killed while it measured a cell most likely ran out of memory: record that.
+
+        One that was killed while it checked a mode settles all cells of it: each would be met by the same check.
+        """
         if not death.killed or death.cell is None:
             raise MeasureError(str(death)) from death
-        reason = (
-            f"the process was killed while it measured {death.cell.label()}, which is what the system does "
-            "to a process when memory runs out"
-        )
+        assert self.record is not None
+        mode = death.cell.mode
+        unchecked = mode != "eager" and mode not in {
+            c["mode"] for c in self.record.run.get("mode_checks", [])
+        }
+        cells = (self._open_cells(mode) if unchecked else []) or [death.cell]
+        work = f"checked the mode {mode}" if len(cells) > 1 else f"measured {death.cell.label()}"
+        reason = f"the process was killed while it {work}, which is what the system does when memory runs out"
         answer = {"event": "refused", "refusal": {"kind": "did_not_fit", "reason": reason}}
-        self._keep(death.process, death.cell, answer, 1, 0, warm_up=True)
+        for cell in cells:
+            self._keep(death.process, cell, answer, 1, 0, warm_up=True)
         self._report.say(reason)
 
     def _lacks_rest(self) -> bool:

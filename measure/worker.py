@@ -128,7 +128,7 @@ def _serve(bench: Bench, energy: Meter, request: dict[str, Any]) -> dict[str, An
         return {"event": "sample", **asdict(bench.measure(cell, request["steps"], probe=request["probe"]))}
     except (MemoryError, torch.OutOfMemoryError) as error:
         kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, OSError) as error:  # OSError: no room for compiled kernels
         if "allocate memory" in str(error):  # how torch says it on a CPU
             kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
         else:

@@ -87,9 +87,8 @@ def compare(
         errors["zeus"].append(abs(measured.gpu_energy[0] / true_joules - 1))
     medians = {who: statistics.median(found) for who, found in errors.items()}
     cells = "".join(f"{medians[who]:>11.3%}{max(errors[who]):>11.3%}" for who in errors)
-    print(
-        f"{name:9}{tick_s * 1000:4.0f} ms{seconds:6.0f} s {cells}{medians['ours'] / medians['zeus']:8.2f}{held:6}{refused:9}"
-    )
+    ratio = medians["ours"] / medians["zeus"]
+    print(f"{name:9}{tick_s * 1000:4.0f} ms{seconds:6.0f} s {cells}{ratio:8.2f}{held:6}{refused:9}")
     return medians["ours"] >= medians["zeus"] or held < 0.99 * (WINDOWS - refused)
 
 

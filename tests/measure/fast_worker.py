@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -51,7 +53,9 @@ def serve() -> int:
     )
     for line in sys.stdin:
         request = json.loads(line)
-        if "check_mode" in request:
+        if "check_mode" in request and os.environ.get("DIE_AT_CHECK"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif "check_mode" in request:
             check = {"mode": request["check_mode"], "context_tokens": request["context_tokens"]}
             answer(
                 event="mode_check", check={**check, "max_difference": 0.0, "tolerance": 1e-4, "passed": True}

@@ -10,6 +10,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from tests.measure.conftest import ROOT, Command
 from tests.measure.test_run import assert_all_taken, start_and_wait_for_samples
 
@@ -121,3 +123,18 @@ def test_kills_of_a_real_run(site_data: Path, measure: Command) -> None:
     run.finish()
     checked = measure("check", "--site-data", str(site_data))
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_process_killed_while_it_checks_a_mode_settles_that_mode(
+    site_data: Path, fast_measure: Command, measure: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIE_AT_CHECK", "1")
+    done = fast_measure("run", "--model", "tiny", "--plan", "quick", "--site-data", str(site_data))
+    assert done.returncode == 0, done.stderr
+    (folder,) = (site_data / "runs").iterdir()
+    samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    compiled = [s for s in samples if s["experiment"] == "decode" and s["mode"] == "compiled"]
+    assert len(compiled) == 2 and all(s["refusal"]["kind"] == "did_not_fit" for s in compiled)
+    assert "killed while it checked the mode compiled" in compiled[0]["refusal"]["reason"]
+    assert any(s["experiment"] == "decode" and s["mode"] == "eager" and s["duration_s"] for s in samples)
+    assert measure("check", "--site-data", str(site_data)).returncode == 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from measure import work
 from measure.estimate import Speed, plan_s
@@ -24,7 +26,7 @@ BUILD_S, BUILD_BYTES_PER_S = 5.0, 1.2e9
 """Imports, and the rate at which random weights are drawn, as seen there."""
 
 COMPILE_S = 30.0
-"""What a process spends once on compiling kernels, as seen there."""
+"""What a process of that shape spends on compiling kernels, as seen there; a run tells its own."""
 
 BESIDE_S = {"cpu": 1.0, "gpu": 0.4}
 """What a timed window takes besides, as seen there; on a GPU, supposed."""
@@ -102,17 +104,31 @@ def _from_run(
         return None
     (prefill, decode), (own_prefill, own_decode) = _work(sizes, dtype), _work(measured, dtype)
     built = statistics.median(built_s) * work.parameters(sizes) / work.parameters(measured)
-    if device == CPU:
-        built += COMPILE_S  # comes after what a run records as building
     scale = decode.bytes / own_decode.bytes
     return Speed(
-        build_s=max(built, BUILD_S),
+        build_s=max(built, BUILD_S) + _untold_s(run, samples, BESIDE_S[device]),
         prefill_s_per_token=prefill_s * prefill.flop / own_prefill.flop,
         # a mode that the run did not measure takes no longer than eager
         decode_step_s={mode: (seconds or eager_s) * scale for mode, seconds in steps_s.items()},
         beside_s=BESIDE_S[device],
         metered=metered,
     )
+
+
+def _untold_s(run: Json, samples: Sequence[Json], beside_s: float) -> float:
+    """Seconds that a process of the run gave to what it does not record, such as compiling; the median process."""
+    starts = [datetime.fromisoformat(p["started_at"]) for p in run["processes"]]
+    ends = [*starts[1:], datetime.fromisoformat(run["finished_at"])]
+    untold = []
+    for process, start, end in zip(run["processes"], starts, ends, strict=True):
+        windows = [
+            s["duration_s"]
+            for s in samples
+            if s["process"] == process["process"] and s["duration_s"] is not None
+        ]
+        told_s = (process["build_s"] or 0.0) + math.fsum(windows) + beside_s * len(windows)
+        untold.append(max((end - start).total_seconds() - told_s, 0.0))
+    return statistics.median(untold)
 
 
 def _nearest_s(readings: Readings, experiment: str, mode: str) -> float | None:

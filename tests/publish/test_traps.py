@@ -382,22 +382,20 @@ def test_nothing_is_loaded_from_another_host(every_chart: Project, tmp_path: Pat
     assert foreign(project)
 
 
-def test_search_does_not_read_pictures_and_popovers(every_chart: Project, tmp_path: Path) -> None:
-    """The search index takes the text of an SVG as words of the page."""
+def test_search_does_not_read_the_tables_of_pictures(every_chart: Project, tmp_path: Path) -> None:
+    """The search index takes the text of a figure as words of the page: numbers in rows, without their row."""
 
     def found(project: Project) -> str:
         texts = [item["text"] for item in json.loads(project.read("search/search_index.json"))["docs"]]
         return " ".join(texts)
 
     assert "prediction interval over processes)" not in found(every_chart)
-    assert "Data of this chart" not in found(every_chart)
+    assert "Download as CSV" not in found(every_chart)
     project = make(tmp_path / "project", f"Decode takes {NUMBER}.\n\n{{{{ chart time-per-token }}}}\n")
     for name in ("hooks/figures.py", "hooks/svg.py"):
         edit(project, name, " data-search-exclude", "")
-    edit(project, "hooks/provenance.py", ', "data-search-exclude": ""', "")
     assert project.build().code == 0, project.output
-    assert "prediction interval over processes)" in found(project)
-    assert "Data of this chart" in found(project)
+    assert "Download as CSV" in found(project)
 
 
 def test_a_policy_without_eval_is_documented() -> None:

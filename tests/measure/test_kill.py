@@ -113,6 +113,7 @@ def test_fifty_kills_cost_nothing_that_was_complete(site_data: Path, measure: Co
     assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.slow
 def test_kills_of_a_real_run(site_data: Path, measure: Command) -> None:
     run = Killed("measure", site_data)
     process = start_and_wait_for_samples(measure, site_data, 5)

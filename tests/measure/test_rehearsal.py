@@ -18,6 +18,8 @@ from tests.measure.rehearsal import Rehearsed, rehearse
 
 BUDGET_S = 100
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory: pytest.TempPathFactory, nvml_library: Path) -> Rehearsed:

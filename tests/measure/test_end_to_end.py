@@ -128,7 +128,9 @@ def number(page: BeautifulSoup, quantity: str) -> Tag:
 
 
 def bounds_s(text: str) -> tuple[float, float]:
-    """Seconds between which the value lies that was rounded to `text`."""
+    """Seconds between which the value lies that was rounded to `text`, or that has `text` as its bound."""
+    if text.startswith("under"):
+        return 0.0, bounds_s(text.removeprefix("under").strip())[1]
     figures, unit = text.split("\u202f")
     digits = figures.replace(".", "")
     decimals = len(figures.partition(".")[2])
@@ -141,7 +143,7 @@ def bounds_s(text: str) -> tuple[float, float]:
 def median_of_process_medians(samples: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool]) -> float:
     by_process: dict[int, list[float]] = {}
     for s in samples:
-        if keep(s) and not s["warm_up"]:
+        if keep(s) and not s["warm_up"] and s["refusal"] is None:
             by_process.setdefault(s["process"], []).append(s["duration_s"] / s["tokens"])
     return statistics.median(statistics.median(v) for v in by_process.values())
 

@@ -275,6 +275,7 @@ def test_the_cpu_has_this_meter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(meter.open_meter(torch.device("cpu")), NoMeter) and asked
 
 
+@pytest.mark.slow
 def test_in_real_time(tmp_path: Path) -> None:
     """True clock, true thread, files that change under the reader."""
     tree = FakePowercap(

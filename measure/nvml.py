@@ -32,6 +32,7 @@ from measure.nvml_lag import study_loaded
 from measure.nvml_watch import Watch
 from measure.sampled_power import second_reading
 from measure.ticks import Clock, DriverError, Study, WallClock, mean_watts, next_change, study, watts_between
+from measure.windows import Windows
 
 if TYPE_CHECKING:
     import torch
@@ -135,7 +136,7 @@ class _Window:
     watch: Watch
 
 
-class NvmlMeter:
+class NvmlMeter(Windows[_Window]):
     """Measures windows on one card's counter; see the module."""
 
     def __init__(
@@ -148,7 +149,7 @@ class NvmlMeter:
         idle_watts_before_context: float | None,
     ) -> None:
         self._card = card
-        self._clock = clock
+        super().__init__(clock)
         self._study = learned
         self._lag_s = lag_s
         self._company = Company(card, own_bytes)
@@ -156,8 +157,6 @@ class NvmlMeter:
         self._sensor_mean_s = 0.0 if card.power_is_instant else AVERAGE_S
         self._power_limit_watts = card.power_limit_watts()
         self._seen = PowerRange.around([learned.watts])
-        self._window: _Window | None = None
-        self._refusal = Energy.refused("unavailable", "no window was open")
 
     def describe(self) -> dict[str, Any]:
         """The `meter` object of run.json."""
@@ -173,35 +172,8 @@ class NvmlMeter:
             "gain_error_share": GAIN_ERROR_SHARE,
         }
 
-    def begin(self) -> None:
-        """Open a window on the counter's next tick; takes up to about one tick."""
-        self._drop_window()
-        try:
-            self._window = self._opened()
-        except DriverError as error:
-            self._refusal = Energy.refused("unavailable", str(error))
-        except Exception as error:  # timing must go on whatever the meter meets
-            self._refusal = Energy.refused("unavailable", f"the meter failed: {error!r}")
-
-    def end(self) -> Energy:
-        """Close the window here; returns on the counter's next tick, which bounds the energy up to here."""
-        closed_s = self._clock.now()
-        if self._window is None:
-            return self._refusal
-        try:
-            return self._closed(self._window, closed_s)
-        except DriverError as error:
-            return Energy.refused("unavailable", str(error))
-        except Exception as error:  # timing must go on whatever the meter meets
-            return Energy.refused("unavailable", f"the meter failed: {error!r}")
-        finally:
-            self._drop_window()
-
-    def _drop_window(self) -> None:
-        if self._window is not None:
-            self._window.watch.stop()
-        self._window = None
-        self._refusal = Energy.refused("unavailable", "no window was open")
+    def _stop(self, window: _Window) -> None:
+        window.watch.stop()
 
     def _opened(self) -> _Window:
         watch = Watch(self._card, self._clock, self._company.processes)

@@ -25,6 +25,7 @@ from typing import Any
 from measure.counter import WIDEST_ERROR_SHARE, Change, Joules, too_short
 from measure.meter import Energy, Meter, NoMeter
 from measure.ticks import Clock, DriverError, WallClock, mean_watts, next_change, study
+from measure.windows import Windows
 
 ROOT = Path("/sys/class/powercap")
 ZONE = re.compile(r"intel-rapl:(\d+)")
@@ -125,16 +126,14 @@ class _Window:
     stop_looking: Callable[[], None]
 
 
-class RaplMeter:
+class RaplMeter(Windows[_Window]):
     """Measures windows on all packages together; see the module."""
 
     def __init__(self, packages: Sequence[Package], clock: Clock, tick_s: float, idle_watts: float) -> None:
         self._packages = packages
-        self._clock = clock
+        super().__init__(clock)
         self._tick_s = tick_s
         self._idle_watts = idle_watts
-        self._window: _Window | None = None
-        self._refusal = Energy.refused("unavailable", "no window was open")
 
     def describe(self) -> dict[str, Any]:
         """The `meter` object of run.json."""
@@ -149,35 +148,8 @@ class RaplMeter:
             "gain_error_share": None,
         }
 
-    def begin(self) -> None:
-        """Open a window on the counters' next ticks."""
-        self._drop_window()
-        try:
-            self._window = self._opened()
-        except DriverError as error:
-            self._refusal = Energy.refused("unavailable", str(error))
-        except Exception as error:  # timing must go on whatever the meter meets
-            self._refusal = Energy.refused("unavailable", f"the meter failed: {error!r}")
-
-    def end(self) -> Energy:
-        """Close the window here; returns on the counters' next ticks, which bound the energy up to here."""
-        closed_s = self._clock.now()
-        if self._window is None:
-            return self._refusal
-        try:
-            return self._closed(self._window, closed_s)
-        except DriverError as error:
-            return Energy.refused("unavailable", str(error))
-        except Exception as error:  # timing must go on whatever the meter meets
-            return Energy.refused("unavailable", f"the meter failed: {error!r}")
-        finally:
-            self._drop_window()
-
-    def _drop_window(self) -> None:
-        if self._window is not None:
-            self._window.stop_looking()
-        self._window = None
-        self._refusal = Energy.refused("unavailable", "no window was open")
+    def _stop(self, window: _Window) -> None:
+        window.stop_looking()
 
     def _opened(self) -> _Window:
         self._look()  # what happened to the counters before is no matter of this window

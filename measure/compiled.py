@@ -19,6 +19,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 from transformers import DynamicCache, PreTrainedModel
 
+from measure.errors import first_line
+
 STREAMS = 4
 """Rows that a thread reads at once, far apart: each load of the vector serves four of them. Reading one row at a time
 was 15 to 25 % slower where the vector is longer than the first-level cache."""
@@ -37,7 +39,7 @@ def unavailable(model: PreTrainedModel, batch: int) -> str | None:
 
         get_cpp_compiler()
     except Exception as error:  # whatever keeps torch from compiling is the reason
-        return f"torch found no C++ compiler to make its kernels with ({_first_line(error)})"
+        return f"torch found no C++ compiler to make its kernels with ({first_line(error)})"
     return None
 
 
@@ -228,7 +230,3 @@ def _kernel(
             graph = make_fx(functools.partial(function, *settings), tracing_mode="fake")(*tensors)
             _kernels[key] = _inductor.compile(graph, list(tensors))
     return _kernels[key]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

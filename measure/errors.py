@@ -13,3 +13,8 @@ class UsageError(MeasureError):
     """The command line asks for something that does not exist."""
 
     exit_code = 2
+
+
+def first_line(error: BaseException) -> str:
+    """What `error` says in its first line, or its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

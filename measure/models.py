@@ -16,7 +16,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
-from measure.errors import MeasureError, UsageError
+from measure.errors import MeasureError, UsageError, first_line
 from measure.sizes import Sizes
 
 SPREAD = 0.02
@@ -137,7 +137,7 @@ def _from_hub(sizes: Sizes, dtype: torch.dtype, device: torch.device) -> tuple[P
         model = AutoModelForCausalLM.from_pretrained(repository, revision=revision, dtype=dtype)
     except OSError as error:
         raise MeasureError(
-            f"--weights hub: {repository} could not be loaded ({_first_line(error)}). "
+            f"--weights hub: {repository} could not be loaded ({first_line(error)}). "
             "Without a network, give the checkpoint's folder: --weights PATH"
         ) from error
     _check_sizes(model, sizes, repository)
@@ -156,7 +156,7 @@ def _from_path(
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True, **gguf)
     except (OSError, ValueError, ImportError) as error:
         raise MeasureError(
-            f"--weights {folder / file}: transformers could not load it ({_first_line(error)})"
+            f"--weights {folder / file}: transformers could not load it ({first_line(error)})"
         ) from error
     _check_sizes(model, sizes, file)
     package, version = _carrier(folder)
@@ -206,7 +206,3 @@ def _carrier(folder: Path) -> tuple[str | None, str | None]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

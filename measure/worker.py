@@ -115,6 +115,7 @@ def _serve(bench: Bench, energy: Meter, request: dict[str, Any]) -> dict[str, An
     import torch
 
     from measure import idle
+    from measure.errors import first_line
     from measure.plan import Cell
 
     cell = Cell(**request["cell"]) if "cell" in request else None
@@ -127,18 +128,14 @@ def _serve(bench: Bench, energy: Meter, request: dict[str, Any]) -> dict[str, An
             return idle.at_rest(energy)
         return {"event": "sample", **asdict(bench.measure(cell, request["steps"], probe=request["probe"]))}
     except (MemoryError, torch.OutOfMemoryError) as error:
-        kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
+        kind, reason = "did_not_fit", f"{what} ran out of memory ({first_line(error)})"
     except (RuntimeError, ValueError, OSError) as error:  # OSError: no room for compiled kernels
         if "allocate memory" in str(error):  # how torch says it on a CPU
-            kind, reason = "did_not_fit", f"{what} ran out of memory ({_first_line(error)})"
+            kind, reason = "did_not_fit", f"{what} ran out of memory ({first_line(error)})"
         else:
-            kind, reason = "unavailable", f"{what} failed ({_first_line(error)})"
+            kind, reason = "unavailable", f"{what} failed ({first_line(error)})"
     bench.release()
     return {"event": "refused", "refusal": {"kind": kind, "reason": reason}}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _answer(answers: TextIO, **event: Any) -> None:

@@ -124,17 +124,19 @@ def _peak_bytes(sample: Sample, idle: Idle) -> Outcome:
     return _ratio(sample.peak_bytes, 1, refusal)
 
 
-def _rate(work: str) -> Callable[[Sample, Idle], Outcome]:
+def _work(work: str, over: str) -> Callable[[Sample, Idle], Outcome]:
+    """The work of a window, divided by its seconds or by its tokens."""
+
     def read(sample: Sample, idle: Idle) -> Outcome:
         done: float | None = getattr(sample, work)
         refusal = sample.refusal or (_UNRECORDED if done is None else None)
-        return _ratio(done, sample.duration_s, refusal)
+        return _ratio(done, getattr(sample, over), refusal)
 
     return read
 
 
 def _share(work: str, ceiling: str) -> Callable[[Sample, Idle], Outcome]:
-    rate = _rate(work)
+    rate = _work(work, "duration_s")
 
     def read(sample: Sample, idle: Idle) -> Outcome:
         value, refusal = rate(sample, idle)
@@ -152,15 +154,6 @@ def _share(work: str, ceiling: str) -> Callable[[Sample, Idle], Outcome]:
     return read
 
 
-def _per_token(work: str) -> Callable[[Sample, Idle], Outcome]:
-    def read(sample: Sample, idle: Idle) -> Outcome:
-        done: float | None = getattr(sample, work)
-        refusal = sample.refusal or (_UNRECORDED if done is None else None)
-        return _ratio(done, sample.tokens, refusal)
-
-    return read
-
-
 FIELDS = {
     "duration_s": Field("s", _duration, (*TIMED, "ceilings", "idle")),
     "seconds_per_token": Field("s", _seconds_per_token, TIMED),
@@ -168,16 +161,16 @@ FIELDS = {
     "second_joules_per_token": Field("J", _second_joules_per_token, TIMED, energy=True),
     "net_joules_per_token": Field("J", _net_joules_per_token, TIMED, energy=True),
     "watts": Field("W", _watts, (*TIMED, "idle"), energy=True),
-    "bytes_per_s": Field("bytes/s", _rate("work_bytes"), (*TIMED, "ceilings")),
-    "flop_per_s": Field("flop/s", _rate("work_flop"), (*TIMED, "ceilings")),
+    "bytes_per_s": Field("bytes/s", _work("work_bytes", "duration_s"), (*TIMED, "ceilings")),
+    "flop_per_s": Field("flop/s", _work("work_flop", "duration_s"), (*TIMED, "ceilings")),
     "share_of_read_ceiling": Field(
         "1", _share("work_bytes", "ceiling_bytes_per_s"), TIMED, ceiling="ceiling_bytes_per_s"
     ),
     "share_of_flop_ceiling": Field(
         "1", _share("work_flop", "ceiling_flop_per_s"), TIMED, ceiling="ceiling_flop_per_s"
     ),
-    "work_bytes_per_token": Field("bytes", _per_token("work_bytes"), TIMED),
-    "work_flop_per_token": Field("flop", _per_token("work_flop"), TIMED),
+    "work_bytes_per_token": Field("bytes", _work("work_bytes", "tokens"), TIMED),
+    "work_flop_per_token": Field("flop", _work("work_flop", "tokens"), TIMED),
     "kv_cache_bytes": Field("bytes", _kv_cache_bytes, ("kv_cache",)),
     "kv_bytes_per_token": Field("bytes", _kv_bytes_per_token, ("kv_cache",)),
     "peak_bytes": Field("bytes", _peak_bytes, (*TIMED, "kv_cache", "ceilings", "idle")),

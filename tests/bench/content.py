@@ -11,6 +11,7 @@ import json
 import random
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,17 +143,35 @@ def ours(folder: Path, size: Size) -> None:
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     config = re.sub(r"^nav:\n(?:[ \t]+.*\n|\n(?=[ \t]))+", "", config, flags=re.MULTILINE)
     (folder / "mkdocs.yml").write_text(config, encoding="utf-8")
+    _write_pages(
+        folder,
+        size,
+        number=lambda id_, alias: f"{{{{ {id_} run={alias} label=off }}}}",
+        chart=lambda chart, alias: f"{{{{ chart {chart} run={alias} }}}}",
+        notebook=_our_notebook,
+    )
+
+
+def _write_pages(
+    folder: Path,
+    size: Size,
+    *,
+    number: Callable[[str, str], str],
+    chart: Callable[[str, str], str],
+    notebook: Callable[[int], str],
+) -> None:
+    """Pages and notebooks in what one program understands; `number` and `chart` take a name and an alias."""
     for page in range(size.pages):
         alias = name(of_page(size, page))
         source = text(
             size,
             page,
-            lambda id_, alias=alias: f"{{{{ {id_} run={alias} label=off }}}}",
-            lambda chart, alias=alias: f"{{{{ chart {chart} run={alias} }}}}",
+            lambda id_, alias=alias: number(id_, alias),
+            lambda name_, alias=alias: chart(name_, alias),
         )
         (folder / f"docs/{_file(page)}.md").write_text(source, encoding="utf-8")
     for index in range(size.notebooks):
-        (folder / f"docs/note{index}.ipynb").write_text(_our_notebook(index), encoding="utf-8")
+        (folder / f"docs/note{index}.ipynb").write_text(notebook(index), encoding="utf-8")
 
 
 def write_run(folder: Path, size: Size, run: int, factor: float = 1.0) -> None:
@@ -227,17 +246,13 @@ def theirs(folder: Path, size: Size) -> None:
     write_table(folder, size)
     (folder / "mkdocs.yml").write_text(_THEIR_CONFIG, encoding="utf-8")
     (folder / "main.py").write_text(_THEIR_MACROS, encoding="utf-8")
-    for page in range(size.pages):
-        alias = name(of_page(size, page))
-        source = text(
-            size,
-            page,
-            lambda id_, alias=alias: f'{{{{ number("{id_}", "{alias}") }}}}',
-            lambda chart, alias=alias: f"```vegalite\n{_their_chart(chart, alias)}\n```",
-        )
-        (folder / f"docs/{_file(page)}.md").write_text(source, encoding="utf-8")
-    for index in range(size.notebooks):
-        (folder / f"docs/note{index}.ipynb").write_text(_their_notebook(index), encoding="utf-8")
+    _write_pages(
+        folder,
+        size,
+        number=lambda id_, alias: f'{{{{ number("{id_}", "{alias}") }}}}',
+        chart=lambda chart, alias: f"```vegalite\n{_their_chart(chart, alias)}\n```",
+        notebook=_their_notebook,
+    )
 
 
 def write_table(folder: Path, size: Size, changed: int | None = None, factor: float = 1.0) -> None:

@@ -143,7 +143,7 @@ class Session:
         """Once a run: whether each faster mode computes what eager does. One that does not is not measured."""
         assert self.record is not None
         checks: dict[str, Json] = {c["mode"]: c for c in self.record.run.get("mode_checks", [])}
-        modes = dict.fromkeys(p.cell.mode for p in self._plan.cells if p.cell.experiment == "decode")
+        modes = dict.fromkeys(p.cell.mode for p in self._plan.cells if p.cell.experiment in ("prefill", "decode"))
         for mode in modes:
             cells = self._open_cells(mode)
             if mode == "eager" or not cells:
@@ -163,9 +163,9 @@ class Session:
                     self._keep(process, cell, answer, 1, round_, warm_up=True)
 
     def _open_cells(self, mode: str) -> list[Cell]:
-        """The decode cells of `mode` that nothing has refused."""
-        decodes = [p.cell for p in self._plan.cells if p.cell.experiment == "decode"]
-        return [c for c in decodes if c.mode == mode and not self._tally.refusal(c)]
+        """The cells of prefill and decode in `mode` that nothing has refused."""
+        cells = [p.cell for p in self._plan.cells if p.cell.experiment in ("prefill", "decode")]
+        return [c for c in cells if c.mode == mode and not self._tally.refusal(c)]
 
     def _warm_up(self, process: WorkerProcess, planned: PlannedCell, round_: int) -> int:
         """Take windows until the cell is steady; returns the steps that a timed window needs."""

@@ -34,8 +34,9 @@ class Point:
 
     @property
     def series(self) -> str:
-        """Its phase, and for decode its mode."""
-        return "prefill" if self.cell["experiment"] == "prefill" else f"decode, {self.cell['mode']}"
+        """Its phase, with its mode for decode and for a faster prefill."""
+        plain = self.cell["experiment"] == "prefill" and self.cell["mode"] in ("eager", "imported")
+        return "prefill" if plain else f"{self.cell['experiment']}, {self.cell['mode']}"
 
     @property
     def tokens(self) -> int:
@@ -139,6 +140,8 @@ def _reached(point: Point) -> str:
     assert point.intensity is not None
     if point.series == "prefill":
         what = f"Prefill of {point.tokens:,} tokens"
+    elif point.cell["experiment"] == "prefill":
+        what = f"In mode {point.cell['mode']} it"
     else:
         what = f"Decode in mode {point.cell['mode']} ({point.tokens:,} tokens deep)"
     does = f"{what} does {_operations(point.intensity)} for each byte that it must read"
@@ -239,6 +242,6 @@ def _spot(run: Run, point: Point, divide: float, told: set[tuple[str, int]]) -> 
         low=None if rate.low is None else rate.low / divide,
         high=None if rate.high is None else rate.high / divide,
         about=words.about(capital(cell_words(point.cell)), rate) + reached,
-        beside=beside if point.series != "prefill" else "",
+        beside=beside if point.cell["experiment"] != "prefill" else "",
         below=f"{point.tokens:,}" if batch == 1 and point.series == "prefill" else "",
     )

@@ -131,11 +131,22 @@ def test_cells_that_the_model_cannot_take_are_not_planned() -> None:
 def test_the_most_important_cells_come_first() -> None:
     cells = [p.cell for p in plan_of("standard").cells]
     assert [c.experiment for c in cells[:4]] == ["idle", "idle", "ceilings", "ceilings"]
-    assert [(c.experiment, c.length, c.mode) for c in cells[4:7]] == [
+    assert [(c.experiment, c.length, c.mode) for c in cells[4:8]] == [
         ("prefill", 500, "eager"),
+        ("prefill", 500, "compiled"),
         ("decode", 500, "eager"),
         ("decode", 500, "compiled"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "planned"), [("standard", CPU, [500]), ("quick", CPU, []), ("gpu", GPU, [])]
+)
+def test_one_prompt_is_prefilled_in_the_faster_mode_of_a_cpu_too(
+    name: str, device: str, planned: list[int]
+) -> None:
+    cells = [p.cell for p in plan_of(name, device).cells if p.cell.experiment == "prefill"]
+    assert [c.length for c in cells if c.mode != "eager"] == planned
 
 
 def test_the_machine_before_any_process_is_measured_once() -> None:

@@ -7,7 +7,7 @@ ids), cited (a value in site_data/cited/) or a range over several ids.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Alias:
     """A name for the newest complete run of one model that has what is asked for.
 
     `device` is cpu, gpu or None for both. `origin` is the program that an imported run comes from; without it
-    only runs measured here answer. `none_yet` are the words for a run that is still to come.
+    only runs measured here answer. `none_yet` are the words for a run that is still to come. `was` are former names.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Alias:
     device: str | None = None
     origin: str | None = None
     none_yet: str | None = None
+    was: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Definition:
-    """One quantity: what it means and where it comes from. Exactly one of the four sources is set."""
+    """One quantity: what it means and where it comes from.
+
+    Exactly one of the four sources is set, or `retired`: why it is stated no longer. `was` are former ids.
+    """
 
     id: str
     title: str
@@ -70,6 +74,8 @@ class Definition:
     formula: expressions.Expression | None = None
     cited: str | None = None
     range: tuple[str, ...] | None = None
+    was: tuple[str, ...] = ()
+    retired: str | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -84,11 +90,15 @@ class Definition:
 
 @dataclass(frozen=True)
 class Definitions:
-    """All of docs/quantities.toml. The first alias is the one that numbers use unless a page says another."""
+    """All of docs/quantities.toml. The first alias is the one that numbers use unless a page says another.
+
+    `retired` are quantities that pages stated once: they have a page of their own still, and no number.
+    """
 
     path: Path
     aliases: Mapping[str, Alias]
     quantities: Mapping[str, Definition]
+    retired: Mapping[str, Definition] = field(default_factory=dict)
 
     @property
     def main(self) -> str:

@@ -14,7 +14,7 @@ from hooks.estimates import FEWEST_PROCESSES
 from hooks.markup import element
 from hooks.pages import PageState
 from hooks.readings import Reading
-from hooks.records import Record, Run
+from hooks.records import Run
 
 Rows = list[tuple[str, str]]
 
@@ -136,16 +136,23 @@ def number(
         reading.text(style, digits, interval=interval),
     )
     words = element("span", {"class": "number-label"}, f" ({label})") if label else None
+    beside = [*_former_anchors(reading, page, alias), shown, *([] if words is None else [words])]
     if not popover:
-        return shown if words is None else element("span", None, shown, words)
+        return shown if len(beside) == 1 else element("span", None, *beside)
     name = page.popover_id()
     shown.set("tabindex", "0")
     shown.set("aria-describedby", name)
-    wrapper = element("span", {"class": "has-provenance"}, shown)
-    if words is not None:
-        wrapper.append(words)
+    wrapper = element("span", {"class": "has-provenance"}, *beside)
     wrapper.append(box(name, reading.title, rows(reading, style)))
     return wrapper
+
+
+def _former_anchors(reading: Reading, page: PageState, alias: str | None) -> list[Element]:
+    """Empty elements with the anchors that the number had under former names, so that links to those lead to it."""
+    aliases = [f":{name}" for name in (alias, *(reading.alias.was if reading.alias else ()))] if alias else [""]
+    names = [f"{id_}{of}" for id_ in (reading.id, *reading.was) for of in aliases]
+    anchors = (page.anchor(name) for name in names[1:])
+    return [element("span", {"id": anchor}) for anchor in anchors if anchor]
 
 
 def label(reading: Reading, main: str) -> str | None:
@@ -182,13 +189,10 @@ def measured_in(readings: Iterable[Reading], uri: str) -> Element:
     """`Measured in: …`, made from the runs and notes behind the numbers that a page used."""
     runs: dict[str, Run] = {}
     notes: dict[str, str] = {}
-    cited: dict[str, Record] = {}
     for reading in readings:
         runs |= {run.id: run for run in reading.runs}
         if reading.note:
             notes[reading.note] = reading.note
-        if reading.kind == "cited" and reading.origin:
-            cited[reading.origin["title"]] = reading.origin
     made = element("div", {"class": "measured-in"})
     for run in runs.values():
         made.append(
@@ -207,6 +211,4 @@ def measured_in(readings: Iterable[Reading], uri: str) -> Element:
         target = posixpath.relpath(note, posixpath.dirname(uri) or ".")
         link = element("a", {"href": target}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
         made.append(element("p", {"class": "measured-note"}, "How it was measured: ", link, "."))
-    for origin in cited.values():
-        made.append(element("p", {"class": "cited-in"}, f"Cited: {origin['title']}, {origin['publisher']}."))
     return made

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks import expressions, formatting
+from hooks import expressions, former, formatting
 from hooks.definitions import FOREIGN, WEIGHTS, Alias, Definition, Definitions, Measured, check_names
 from hooks.errors import Place, PublishError, nearest
 from hooks.fields import FIELDS
@@ -25,8 +25,10 @@ _CELL_TYPES = dict(zip(CELL_KEYS, (str, int, int, int, str, str), strict=True))
 _OVER = ("batch", "prompt_tokens", "context_tokens")
 _DEVICES = ("cpu", "gpu")
 _SOURCES = ("measured", "formula", "cited", "range")
-_KEYS = {"title", "meaning", "unit", "show", "digits", "run", "note", *_SOURCES}
-_ALIAS_KEYS = {"label", "model", "plans", "weights", "device", "origin", "none_yet"}
+_RETIRED = "retired"
+_OPTIONAL = {"show": str, "digits": int, "run": str, "note": str, "cited": str, _RETIRED: str}
+_KEYS = {"title", "meaning", "unit", "show", "digits", "run", "note", "was", _RETIRED, *_SOURCES}
+_ALIAS_KEYS = {"label", "model", "plans", "weights", "device", "origin", "none_yet", "was"}
 _ID = re.compile(rf"{expressions.ID.pattern}\Z")
 _RESERVED = {"low", "high"}
 
@@ -76,9 +78,13 @@ def read(path: Path) -> Definitions:
             found="none",
             mend="add one; docs/reference/authoring.md shows it",
         )
-    quantities = {id_: reader.definition(id_, table, aliases) for id_, table in named.items()}
+    defined = {id_: reader.definition(id_, table, aliases) for id_, table in named.items()}
+    retired = {id_: definition for id_, definition in defined.items() if definition.retired}
+    quantities = {id_: definition for id_, definition in defined.items() if not definition.retired}
     check_names(quantities)
-    return Definitions(path, aliases, quantities)
+    definitions = Definitions(path, aliases, quantities, retired)
+    former.check(definitions)
+    return definitions
 
 
 class _Reader:
@@ -164,6 +170,7 @@ class _Reader:
             plans=plans,
             weights=weights,
             place=place,
+            was=self.words(found, "was", title, place) if "was" in found else (),
             **optional,
         )
 
@@ -172,7 +179,9 @@ class _Reader:
 
     def definition(self, id_: str, table: object, aliases: Mapping[str, Alias]) -> Definition:
         place = self.place(rf"quantity\.\"{re.escape(id_)}\"")
-        if not _ID.match(id_) or id_.rpartition(".")[2] in _RESERVED or id_.partition(".")[0] in FOREIGN:
+        retired = isinstance(table, dict) and _RETIRED in table
+        foreign = id_.partition(".")[0] in FOREIGN and not retired  # a fact that is gone may be retired here
+        if not _ID.match(id_) or id_.rpartition(".")[2] in _RESERVED or foreign:
             raise PublishError(
                 f"`{id_}` cannot be an id",
                 place=place,
@@ -182,18 +191,18 @@ class _Reader:
                 mend="give it another id",
             )
         found = self.keys(table, _KEYS, id_, place)
-        sources = [key for key in _SOURCES if key in found]
+        sources = [key for key in (*_SOURCES, _RETIRED) if key in found]
         if len(sources) != 1:
             raise PublishError(
                 f"{id_} needs one source",
                 place=place,
-                expected=f"exactly one of {', '.join(_SOURCES)}",
+                expected=f"exactly one of {', '.join((*_SOURCES, _RETIRED))}",
                 found=", ".join(sources) or "none",
                 mend="say where the number comes from",
             )
         optional = {
             key: self.value(found, key, type_, id_, place)
-            for key, type_ in (("show", str), ("digits", int), ("run", str), ("note", str), ("cited", str))
+            for key, type_ in _OPTIONAL.items()
             if key in found
         }
         self.one_of(optional.get("show", "si"), formatting.STYLES, "show", id_, place)
@@ -207,6 +216,8 @@ class _Reader:
                 optional["formula"] = expressions.parse(self.value(found, "formula", str, id_, place))
             except PublishError as error:
                 raise error.at(place) from error
+        if "was" in found:
+            optional["was"] = self.words(found, "was", id_, place)
         if "range" in found:
             optional["range"] = self.words(found, "range", id_, place)
         return Definition(

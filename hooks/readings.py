@@ -35,7 +35,8 @@ class Reading:
 
     `kind` is measured, derived, computed, published, cited or range. `estimate` is None for a refusal and for a
     range. `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the
-    run whose facts a formula took; `others` are the names of its inputs' runs. `remarks` are rows for the popover.
+    run whose facts a formula took; `others` are the names of its inputs' runs. `remarks` are rows for the popover. `was`
+    are former ids.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Reading:
     parts: tuple[Reading, ...] = ()
     others: tuple[Alias, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
+    was: tuple[str, ...] = ()
 
     @property
     def value(self) -> float | None:
@@ -176,6 +178,7 @@ def described(definition: Definition, kind: str, alias: Alias | None) -> Reading
         digits=definition.digits,
         alias=alias,
         note=definition.note,
+        was=definition.was,
     )
 
 

@@ -67,7 +67,7 @@ class Build:
         if kept.get("state", "last") != state:
             painter.warm()
         estimates.QUANTILES.update(kept.get("quantiles", _quantiles_key()) or {})
-        site = Site.open(site_data, quantities, kept)
+        site = Site.open(site_data, quantities, kept, quantities.parent / "glossary.md")
         site.gallery = Gallery(kept, painter)
         for path in (memory / LAST_GOOD, site_dir / PUBLISHED):
             if path.is_file():

@@ -16,7 +16,8 @@ from hooks.records import Refusal
 if TYPE_CHECKING:
     from hooks.book import Book
 
-RUN_FACTS = ("run.parameters", "run.weights_bytes", "run.bytes_per_element")
+RUN_FACTS = ("run.parameters", "run.weights_bytes", "run.bytes_per_element", "run.memory_bytes")
+"""Facts of a run that a formula may use; `run.memory_bytes` is the accelerator's memory where it has one."""
 
 
 def formula(definition: Definition, alias: str, book: Book) -> Reading:
@@ -115,16 +116,21 @@ def check_run_fact(name: str, book: Book) -> None:
 
 
 def _run_fact(name: str, alias: str, book: Book) -> float | Refusal:
-    model = book.run(alias).record["model"]
+    record = book.run(alias).record
+    model, machine = record["model"], record["machine"]
     if name.startswith("run.model."):
         value = book.read(f"model.{model['name']}.{name.removeprefix('run.model.')}").value
         if value is not None:
             return value
     if name == "run.bytes_per_element" and model["dtype"] not in model_facts.BYTES_OF:
         return Refusal("unavailable", f"elements of type {model['dtype']} have no whole number of bytes")
+    memory_bytes = (machine["accelerator"] or machine)["memory_bytes"]
+    if name == "run.memory_bytes" and memory_bytes is None:
+        return Refusal("unavailable", "the run does not say how much memory its machine has")
     values = {
         "run.parameters": model["parameters"],
         "run.weights_bytes": model["weights_bytes"],
         "run.bytes_per_element": model_facts.BYTES_OF.get(model["dtype"]),
+        "run.memory_bytes": memory_bytes,
     }
     return float(values[name])

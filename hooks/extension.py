@@ -22,12 +22,14 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-from hooks import placeholders, quantities, store
+from hooks import glossary, placeholders, quantities, references, store
 from hooks.book import Book
 from hooks.cache import Cache
 from hooks.errors import PublishErrors
 from hooks.gallery import Gallery
+from hooks.glossary import Glossary
 from hooks.pages import PageState
+from hooks.references import References
 from hooks.resolve import TAG, Resolver
 
 MARK = "\x02spliced:{}\x03"
@@ -47,13 +49,22 @@ class Site:
     gallery: Gallery = field(default_factory=Gallery)
     kept: Cache = field(default_factory=lambda: Cache(None))
     writes_files: bool = True
+    glossary: Glossary = field(default_factory=Glossary)
+    references: References = field(default_factory=References)
 
     @classmethod
-    def open(cls, site_data: Path, quantities_file: Path, kept: Cache | None = None) -> Site:
-        """Read site_data/ and quantities.toml; `kept` holds results of earlier times, if any are kept."""
+    def open(
+        cls, site_data: Path, quantities_file: Path, kept: Cache | None = None, glossary_file: Path | None = None
+    ) -> Site:
+        """Read site_data/, quantities.toml, the works beside it, and the glossary where pages are to explain its terms.
+
+        `kept` holds results of earlier times, if any are kept.
+        """
         kept = kept or Cache(None)
         book = Book(store.load_cached(site_data, kept), quantities.read(quantities_file))
-        return cls(book, gallery=Gallery(kept), kept=kept)
+        terms = glossary.read(glossary_file) if glossary_file else Glossary()
+        works = references.read(quantities_file.parent / references.FILE, book.store.cited, kept)
+        return cls(book, gallery=Gallery(kept), kept=kept, glossary=terms, references=works)
 
 
 class SplicedExtension(Extension):
@@ -68,6 +79,7 @@ class SplicedExtension(Extension):
             "quantities": ["docs/quantities.toml", "The list of numbers that a page may state"],
             "page": ["page", "What errors call the page, where the program that converts it does not say"],
             "cache": ["", "Folder where results are kept between conversions; empty for none"],
+            "glossary": ["", "The glossary whose terms pages explain, in the folder of the pages; empty for none"],
         }
         self.site: Site | None = None
         self.page: PageState | None = None
@@ -81,6 +93,7 @@ class SplicedExtension(Extension):
         md.inlinePatterns.register(_Finder(md, conversion), "spliced", 195)
         # After attribute lists (8), abbreviations (7) and smart quotes (6), before the table of contents (5).
         md.treeprocessors.register(_Replacer(md, conversion), "spliced", 5.5)
+        md.treeprocessors.register(_ForReaders(md, conversion), "spliced-readers", 5.4)
         md.treeprocessors.register(_TreeEnd(md, conversion), "spliced-end", -100)
         # After raw HTML (30) and ampersands (20) are in place.
         md.postprocessors.register(_Finisher(md, conversion), "spliced", 5)
@@ -111,9 +124,13 @@ class _Conversion:
 
     def site(self) -> Site:
         if self.extension.site is None:
-            option, cache = self.extension.getConfig, str(self.extension.getConfig("cache"))
+            option = self.extension.getConfig
+            cache, listed = str(option("cache")), str(option("glossary"))
             self.extension.site = Site.open(
-                Path(option("site_data")), Path(option("quantities")), Cache(Path(cache)) if cache else None
+                Path(option("site_data")),
+                Path(option("quantities")),
+                Cache(Path(cache)) if cache else None,
+                Path(listed) if listed else None,
             )
             self.extension.site.writes_files = False
         return self.extension.site
@@ -148,6 +165,7 @@ class _Finder(InlineProcessor):
         r"(?P<code>(?<!\\)(?:\\{2})+(?=`)|(?<!\\)(?P<ticks>`+).+?(?<!`)(?P=ticks)(?!`))"
         rf"|(?P<escaped>{placeholders.ESCAPED})"
         rf"|(?P<whole>{placeholders.PATTERN})"
+        rf"|(?P<reference>{references.PATTERN})"
     )
     FORMULA = re.compile(rf"(?P<formula>(?<![\\$])\$(?!\s)(?:\\.|[^\\$])+?(?<!\s)\$)|{PATTERN}", re.DOTALL)
 
@@ -164,11 +182,13 @@ class _Finder(InlineProcessor):
     ) -> tuple[Element | str | None, int | None, int | None]:
         if m["code"] or m.groupdict().get("formula"):
             return None, None, None
+        if m["reference"] and m["reference"][1:-1].lower() in self.md.references:
+            return None, None, None  # the page defines it as a link
         if m["escaped"]:
             return self._printed(m["escaped"]), m.start(), m.end()
         waiting = Element(TAG)
         waiting.text = AtomicString(MARK.format(len(self.conversion.found)))
-        self.conversion.found.append(m["whole"][2:-2])
+        self.conversion.found.append(m["reference"] or m["whole"][2:-2])
         return waiting, m.start(), m.end()
 
     def _printed(self, escaped: str) -> str:
@@ -190,6 +210,23 @@ class _Replacer(Treeprocessor):
         conversion = self.conversion
         conversion.resolver = Resolver(conversion.site, conversion.page, conversion.found, self.md)
         conversion.resolver.run(root)
+
+
+class _ForReaders(Treeprocessor):
+    """Adds what helps a reader and comes from no placeholder: terms that explain themselves, the time that it takes."""
+
+    def __init__(self, md: Markdown, conversion: _Conversion) -> None:
+        super().__init__(md)
+        self.conversion = conversion
+
+    def run(self, root: Element) -> None:
+        page, extension = self.conversion.page, self.conversion.extension
+        if page.says_reading_time:
+            reading_time.put(root)
+        if page.explains_terms and (extension.site is not None or extension.getConfig("glossary")):
+            site = self.conversion.site()
+            terms.mark(root, page, site.glossary)
+            site.gallery.set_aside(root)
 
 
 class _TreeEnd(Treeprocessor):

@@ -23,6 +23,9 @@ from hooks.build import Build
 from hooks.cache import Cache, digest, versions
 from hooks.errors import PublishError
 
+READ_IN_ONE_GO = ("primers/", "notes/")
+"""Folders of pages that say how long they take to read."""
+
 _build: Build | None = None
 
 
@@ -117,6 +120,10 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         head = source.find(markdown)
         first_line = 1 + source.count("\n", 0, head) if head > 0 else 1
         build.begin(uri, _name(page.file, config), markdown, first_line)
+    state = build.page(uri)
+    # A generated page lists what the data hold; its words are explained on the pages that it belongs to.
+    state.explains_terms = bool(page.meta.get("terms", page.file.generated_by is None))
+    state.says_reading_time = uri.startswith(READ_IN_ONE_GO)
     for key, value in page.meta.items():
         if isinstance(value, str):
             page.meta[key] = build.plain(uri, value)

@@ -53,7 +53,7 @@ class PageState:
 
     `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written;
     `first_line` the number of the source's first line in that file. A notebook's source is made of its cells;
-    `locate` finds a line's cell.
+    `locate` finds a line's cell. `explains_terms` has it mark the glossary's terms, where the host has a glossary.
     """
 
     file: str
@@ -66,6 +66,8 @@ class PageState:
     errors: list[PublishError] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
     popovers: int = 0
+    explains_terms: bool = True
+    says_reading_time: bool = False
     locate: Callable[[int], Place] | None = None
     _expected: Counter[str] = field(default_factory=Counter)
     _lines: dict[str, list[int]] | None = None

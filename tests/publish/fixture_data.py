@@ -22,6 +22,8 @@ REPETITIONS = 3
 DECODE_STEPS = 4
 
 PARAMETERS = 1543714304
+KV_BYTES = 57344
+"""Of one token, by the sizes of the fixture's model at 32 bits."""
 READ_CEILING = 40e9
 GEMM_CEILING = 150e9
 COMPILED_OVER_EAGER = 0.65
@@ -66,7 +68,8 @@ def cells(fast: str = "compiled", dtype: str = "float32") -> list[Record]:
     return [
         *(cell("prefill", prompt_tokens=n) for n in PROMPTS),
         *(cell("decode", context_tokens=n) for n in DEPTHS),
-        cell("kv_cache", context_tokens=500),
+        *(cell("kv_cache", context_tokens=n) for n in DEPTHS),
+        *(cell("kv_cache", batch=n, context_tokens=500) for n in BATCHES),
         *(cell("decode", fast, context_tokens=n) for n in DEPTHS),
         *(cell("decode", mode, n, context_tokens=500) for n in BATCHES for mode in batched),
         *(cell("ceilings", mode) for mode in ("read", "gemm")),
@@ -109,7 +112,8 @@ def sample(
         per_step = time(experiment, length, process) * (tokens // batch) / steps
         per_step *= 1 + 0.05 * (batch - 1)
         duration = steps * per_step * (COMPILED_OVER_EAGER if cell["mode"] in ("compiled", "graph") else 1)
-        work_bytes, work_flop = steps * 4.0 * PARAMETERS, 2.0 * PARAMETERS * tokens
+        cached = batch * length * KV_BYTES if experiment == "decode" else 0
+        work_bytes, work_flop = steps * (4.0 * PARAMETERS + cached), 2.0 * PARAMETERS * tokens
     elif experiment == "ceilings":
         duration = 0.5 * (1 + 0.01 * (process - 2))
         work_bytes = READ_CEILING * 0.5 if cell["mode"] == "read" else None
@@ -134,7 +138,7 @@ def sample(
         "energy_budget": joules and {"edges": joules * 0.01},
         "energy_second_joules": joules and joules * 0.98,
         "energy_refusal": None if joules is not None else UNAVAILABLE,
-        "kv_cache_bytes": 500 * 57344 if experiment == "kv_cache" else None,
+        "kv_cache_bytes": tokens * KV_BYTES if experiment == "kv_cache" else None,
         "peak_bytes": 7 * 10**9,
         "foreign_cpu_share": 0.0,
         "device_state": None,
@@ -241,7 +245,7 @@ def small_run(folder: Path) -> Path:
     records = samples(lambda experiment, tokens, process: seconds_per_token(experiment, tokens, process) / 20)
     for record in records:
         if record["kv_cache_bytes"]:
-            record["kv_cache_bytes"] = 500 * 46080
+            record["kv_cache_bytes"] = record["tokens"] * 46080
         if record["experiment"] in ("prefill", "decode"):
             record["work_bytes"] /= 20
             record["work_flop"] /= 20
@@ -259,7 +263,7 @@ def gpu_run(folder: Path, **changes: Any) -> Path:
             record["duration_s"] /= GPU_SPEED
         elif record["work_bytes"]:
             record["work_bytes"] /= 2
-        record["kv_cache_bytes"] = record["kv_cache_bytes"] and 500 * 28672
+        record["kv_cache_bytes"] = record["kv_cache_bytes"] and record["kv_cache_bytes"] // 2
         if record["experiment"] in ("prefill", "decode"):
             record["gates"] = GATES | {"energy_agreement": "passed"}
     plan = run_record("x", 0)["plan"]

@@ -144,12 +144,12 @@ def bibtex(record: Record) -> str:
     fields = {
         "author": " and ".join(_bibtex_name(author) for author in record.authors),
         "title": _braced(record.full_title),
-        "type": _tex(record.genre),
+        "type": tex(record.genre),
         "institution": _braced(_line(record.site)),
-        "number": _tex(record.version_words),
+        "number": tex(record.version_words),
         "year": str(day.year),
         "month": f"{day:%b}".lower(),
-        "note": _tex(record.data_words) if record.data_words else None,
+        "note": tex(record.data_words) if record.data_words else None,
         "url": _address(record.url) if record.url else None,
     }
     lines = [
@@ -276,13 +276,14 @@ _TEX = {
 """BibTeX counts braces even after a backslash, so those of a text have names."""
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Text as TeX writes it, so that BibTeX and what reads it give the text back."""
     return "".join(_TEX.get(character, character) for character in text)
 
 
 def _braced(text: str) -> str:
     """Text in braces of its own: styles leave its capitals as they are, and a name is not cut into parts."""
-    return f"{{{_tex(text)}}}"
+    return f"{{{tex(text)}}}"
 
 
 def _bibtex_name(author: Author) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 
 from hooks import citations
-from hooks.citations import UNPUBLISHED, Author, Record
+from hooks.citations import Author, Record
 from hooks.ledger import Ledger, Number, permalink
 from hooks.markup import escaped
 from hooks.pages import NumberUse
@@ -31,6 +31,20 @@ _OWN = re.compile(r'<details class="cite" data-cite="(?!chart")')
 
 
 @dataclass(frozen=True)
+class Description:
+    """What a host knows of the site: its name, its authors, where it stands, and where its repository does.
+
+    `address` ends in a slash; None where it is not known. `date` is that of the build, YYYY-MM-DD.
+    """
+
+    site: str
+    authors: tuple[Author, ...]
+    date: str
+    address: str | None = None
+    elsewhere: str | None = None
+
+
+@dataclass(frozen=True)
 class Citing:
     """What all citations of a site share.
 
@@ -39,7 +53,7 @@ class Citing:
         authors: Of all of it.
         address: Where it stands, ending in a slash; None where that is not known.
         elsewhere: Where its repository stands, for citations of a site without an address; None where there is none.
-        version: The published version, or `UNPUBLISHED`.
+        version: The published version, or `unpublished`.
         date: Of that version; of an unpublished site the date that its build has. YYYY-MM-DD.
         ledger: What was published.
     """
@@ -51,6 +65,20 @@ class Citing:
     version: str
     date: str
     ledger: Ledger = field(default_factory=Ledger)
+
+    @classmethod
+    def of(cls, described: Description, version: str, ledger: Ledger) -> Citing:
+        """The site in the version that its numbers have."""
+        dates = {publication.version: publication.date for publication in ledger.publications}
+        return cls(
+            site=described.site,
+            authors=described.authors,
+            address=described.address,
+            elsewhere=described.elsewhere,
+            version=version,
+            date=dates.get(version, described.date),
+            ledger=ledger,
+        )
 
     def record(
         self,
@@ -113,14 +141,19 @@ def _value(reading: Reading, text: str) -> str:
     return f"{text} (95 % prediction interval {interval})" if interval else text
 
 
-def page_end(citing: Citing, title: str, path: str, runs: Iterable[Run], html: str) -> str:
-    """The page's own citation, for its foot; nothing where the page has one of its own already."""
-    if _OWN.search(html):
-        return ""
-    return citations.block(citing.record("page", title, path, runs=runs))
+def page_block(record: Record, html: str) -> str:
+    """The page's citation, for its foot; nothing where the page has one of its own already, as that of a run has."""
+    return "" if _OWN.search(html) else citations.block(record)
 
 
-def with_charts(citing: Citing, path: str, html: str, runs: dict[str, Run]) -> str:
+def runs_of_charts(html: str) -> Iterable[str]:
+    """The ids of the runs that a page's charts were drawn from; those of a notebook are known by their HTML alone."""
+    for figure in _FIGURE.finditer(html):
+        attributes = dict(_ATTRIBUTE.findall(figure["attributes"]))
+        yield from unescape(attributes.get("data-run", "")).split()
+
+
+def with_charts(citing: Citing, path: str, html: str, runs: Mapping[str, Run]) -> str:
     """The page's HTML with a citation in each chart's figure."""
 
     def cited(match: re.Match[str]) -> str:
@@ -150,7 +183,11 @@ def numbers_file(citing: Citing, path: str, uses: Sequence[NumberUse], anchors: 
         anchor = f"n-{reading.id}{f':{use.alias}' if use.alias else ''}"
         if anchor in anchors and anchor not in found and not reading.refusal:
             record = citing.number(use, path)
-            found[anchor] = {**citations.texts(record), "name": record.name}
+            found[anchor] = {
+                **citations.texts(record),
+                "name": record.name,
+                "run": " ".join(run.id for run in reading.runs),
+            }
     if not found:
         return None
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -180,15 +217,3 @@ def meta_tags(record: Record, description: str | None = None) -> str:
         for name, content in tags
         if content
     )
-
-
-__all__ = [
-    "SCRIPT",
-    "SUFFIX",
-    "UNPUBLISHED",
-    "Citing",
-    "meta_tags",
-    "numbers_file",
-    "page_end",
-    "with_charts",
-]

@@ -90,12 +90,14 @@ def figure(
         for size, spec in specs.items()
     )
     csv = csv or relative(csv_path(chart), uri)
+    runs = " ".join(dict.fromkeys(run.id for reading in chart.readings for run in reading.runs))
+    runs = f' data-run="{escaped(runs)}"' if runs else ""
     interactive, tools = "", ""
     if explore and pictures:
         interactive = f' data-explore="{escaped(explore)}" data-vega="{explorer.script_path()}"'
         tools = _TOOLS
     return (
-        f'<figure class="chart" id="{escaped(id_)}" data-chart="{escaped(chart.name)}"{interactive}>'
+        f'<figure class="chart" id="{escaped(id_)}" data-chart="{escaped(chart.name)}"{runs}{interactive}>'
         f'<div class="chart-picture" data-search-exclude>{pictures or _refused(chart)}</div>{tools}'
         f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
         f'<span class="chart-note">{escaped(chart.note)}</span></figcaption>'

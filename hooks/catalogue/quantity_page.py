@@ -1,0 +1,158 @@
+"""The page of one number: definition, value today, every run, samples, pages that state it, history. Reads no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from markupsafe import Markup
+
+from hooks import formatting, provenance
+from hooks.catalogue import timeline
+from hooks.catalogue.entries import KINDS, Entry
+from hooks.catalogue.render import formula, link, quantity_path, render, run_path
+from hooks.catalogue.values import Value
+from hooks.markup import escaped
+from hooks.records import Run
+
+ROWS = 100
+"""Runs that the page lists; its files have all."""
+
+_ELSEWHERE = {"Value", "Interval", "Formula", "Definition", "Range"}
+"""Rows of the popover that the page shows in places of their own."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs that may be compared over time: one model in one form on one machine."""
+
+    label: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Another number, where this one's page names it."""
+
+    id: str
+    title: str
+    text: str
+
+
+def page(
+    entry: Entry, entries: Mapping[str, Entry], *, cite: str, samples: int, comes_from: Mapping[str, str]
+) -> str:
+    """The content of the page.
+
+    Args:
+        entry: The number.
+        entries: All of the catalogue.
+        cite: The HTML that says how to cite it.
+        samples: Rows of its file of samples; 0 where there is none.
+        comes_from: Titles of notes that describe how it was measured, by URI.
+    """
+    uri = quantity_path(entry.id)
+    known = set(entries)
+    groups = series(entry)
+    stated = {run.id for run in entry.now.runs}
+    drawn = [(run, value) for run, value in entry.runs if value.value is not None or value.low is not None]
+    return render(
+        "quantity.html",
+        uri=uri,
+        entry=entry,
+        kind=KINDS[entry.kind],
+        interval=entry.now.interval_text(),
+        rows=[
+            (name, _run_link(text, entry, uri) if name == "Run" else text)
+            for name, text in provenance.rows(entry.now)
+            if name not in _ELSEWHERE
+        ],
+        formula=formula(entry.now.formula, known, uri) if entry.now.formula else None,
+        inputs=[_link(entries[name]) for name in entry.inputs if name in entries],
+        used_by=[_link(entries[name]) for name in entry.used_by if name in entries],
+        parts=entry.now.parts,
+        picture=Markup(_picture(entry, drawn, groups, stated)) if drawn else None,
+        legend=[
+            (Markup(timeline.marker(number, stated=False)), group) for group, number in _legend(drawn, groups)
+        ],
+        finding=_finding(entry, drawn) if drawn else None,
+        runs=[(run, value, run.id in stated) for run, value in entry.runs[:ROWS]],
+        count=len(entry.runs),
+        samples=samples,
+        comes_from=comes_from,
+        cite=Markup(cite),
+    )
+
+
+def series(entry: Entry) -> dict[Series, int]:
+    """The series of a number's runs, counted from the one that most of its runs are of."""
+    counts: dict[Series, int] = {}
+    for run, _ in entry.runs:
+        counts[series_of(run)] = counts.get(series_of(run), 0) + 1
+    ordered = sorted(counts, key=lambda each: (-counts[each], each.label, each.machine))
+    return {each: number for number, each in enumerate(ordered)}
+
+
+def series_of(run: Run) -> Series:
+    """What a run's numbers may be compared with over time."""
+    model = run.record["model"]
+    program = f", imported from {run.program}" if run.program else ""
+    return Series(f"{model['name']}, {run.weights_kind} weights, {model['dtype']}{program}", run.machine)
+
+
+def moment_s(run: Run) -> float:
+    """When the run was complete, seconds since 1970."""
+    return datetime.fromisoformat(run.finished_at.replace("Z", "+00:00")).timestamp()
+
+
+def _picture(
+    entry: Entry, drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int], stated: set[str]
+) -> str:
+    divide, symbol = _scale(entry, drawn)
+    points = [
+        timeline.Point(
+            moment_s(run),
+            *(None if end is None else end / divide for end in (value.value, value.low, value.high)),
+            groups[series_of(run)],
+            run.id in stated,
+        )
+        for run, value in drawn
+    ]
+    label = _finding(entry, drawn)
+    title = f"{entry.title}, {symbol}" if symbol else entry.title
+    short = symbol or "ratio"
+    return timeline.picture(points, title, label, timeline.WIDE, "t-wide") + timeline.picture(
+        points, short, label, timeline.NARROW, "t-narrow"
+    )
+
+
+def _scale(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> tuple[float, str]:
+    if entry.now.show == "percent":
+        return 0.01, "%"
+    most = max(abs(end) for _, value in drawn for end in (value.value, value.low, value.high) if end is not None)
+    return formatting.scale(most, entry.unit)
+
+
+def _legend(drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int]) -> list[tuple[Series, int]]:
+    there = {series_of(run) for run, _ in drawn}
+    return [(group, number) for group, number in groups.items() if group in there and number < 4]
+
+
+def _finding(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> str:
+    """The chart in a sentence."""
+    (last, newest), (first, oldest) = drawn[0], drawn[-1]
+    if len(drawn) == 1:
+        return f"{entry.title} in one run, of {last.date}: {newest.text}."
+    return (
+        f"{entry.title} in {len(drawn)} runs, from {first.date} ({oldest.text}) to {last.date} ({newest.text})."
+    )
+
+
+def _run_link(text: str, entry: Entry, uri: str) -> Markup | str:
+    known = {run.id for run in entry.now.runs}
+    return Markup(f'<a href="{link(run_path(text), uri)}">{escaped(text)}</a>') if text in known else text
+
+
+def _link(entry: Entry) -> Link:
+    return Link(entry.id, entry.title, entry.now.text())

@@ -92,6 +92,19 @@ def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:
 
 def load(store: Store, name: str = DEFAULT) -> Tokenizer:
     """The tokenizer in site_data/tokenizers/NAME/, checked against its sha256."""
+    path = _path(store, name)
+    record = store.tokenizers[name]
+    state = path.stat()
+    return _load(path, record["sha256"], record["entries"], state.st_mtime_ns, state.st_size)
+
+
+def content(store: Store, name: str = DEFAULT) -> bytes:
+    """Its tokenizer.json, checked against its sha256."""
+    return _content(_path(store, name), store.tokenizers[name]["sha256"])
+
+
+def _path(store: Store, name: str) -> Path:
+    """The tokenizer's file, which is there."""
     if name not in store.tokenizers:
         raise PublishError(
             f"there is no tokenizer `{name}`",
@@ -102,22 +115,19 @@ def load(store: Store, name: str = DEFAULT) -> Tokenizer:
         )
     record = store.tokenizers[name]
     path = store.folder / "tokenizers" / name / record["file"]
-    try:
-        state = path.stat()
-    except FileNotFoundError as error:
+    if not path.is_file():
         raise PublishError(
             "there is no such file",
             place=Place(str(path)),
             expected=f"the tokenizer with sha256 {record['sha256']}",
             mend=f"`git checkout -- {path}`",
-        ) from error
-    return _load(path, record["sha256"], record["entries"], state.st_mtime_ns, state.st_size)
+        )
+    return path
 
 
-@lru_cache(maxsize=4)
-def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> Tokenizer:
+def _content(path: Path, sha256: str) -> bytes:
     try:
-        content = lzma.decompress(path.read_bytes())
+        text = lzma.decompress(path.read_bytes())
     except lzma.LZMAError as error:
         raise PublishError(
             "this is not a whole xz file",
@@ -125,7 +135,7 @@ def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> To
             found=str(error),
             mend=f"`git checkout -- {path}`",
         ) from error
-    found = hashlib.sha256(content).hexdigest()
+    found = hashlib.sha256(text).hexdigest()
     if found != sha256:
         raise PublishError(
             "this is not the pinned tokenizer",
@@ -134,7 +144,12 @@ def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> To
             found=f"sha256 {found}",
             mend=f"`git checkout -- {path}`, or pin another file in origin.json beside it",
         )
-    tokenizer = Tokenizer.from_buffer(content)
+    return text
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_buffer(_content(path, sha256))
     if tokenizer.get_vocab_size() != entries:
         raise PublishError(
             "the tokenizer has another vocabulary than origin.json says",

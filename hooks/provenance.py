@@ -128,6 +128,7 @@ def number(
         {
             "class": "quantity refused" if reading.refusal else f"quantity {kind}",
             "data-quantity": reading.id,
+            "data-alias": alias,
             "data-run": " ".join(run.id for run in reading.runs) or None,
             "data-origin": origins or None,
             "data-refusal": reading.refusal.kind if reading.refusal else None,

@@ -1,57 +1,63 @@
-"""What changed between two builds: `python -m hooks.changes OLD.json NEW.json`. Builds nothing.
+"""What changed between two builds: `python -m hooks.changes OLD NEW`. Builds nothing by itself.
 
-Both files are published.json as a build writes it (site/published.json, or .build/published.json, which a
-failed build leaves too). Prints, page by page, each number with its old and its new value, numbers that came
-or went, and claims that no longer hold; then new runs that no page can use. The exit code is 0 whatever
-changed, and 2 for a file that cannot be read.
+Each is published.json as a build writes it (site/published.json, or .build/published.json, which a failed build leaves
+too), the folder of a built site, or a commit, whose site `hooks.snapshots` builds. Prints, page by page, what of the page
+is new or gone, each number with its old and its new value, claims that no longer hold, and charts that show something
+else; then numbers that stand on no page but their own, and new runs that no page can use. The exit code is 0 whatever
+changed, and 2 for what cannot be read.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks.errors import Place, PublishError
+from hooks import snapshots
+from hooks.errors import PublishError
+from hooks.snapshots import Published
 
-Published = Mapping[str, Any]
+ROOT = Path(__file__).resolve().parent.parent
 
-
-def read(path: Path) -> Published:
-    """Read a published.json.
-
-    Raises:
-        PublishError: There is none, or it is something else.
-    """
-    try:
-        published: Published = json.loads(path.read_text(encoding="utf-8"))
-        assert published["version"] == 1 and isinstance(published["pages"], dict)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise PublishError(
-            "this is not what a build published",
-            place=Place(str(path)),
-            expected="published.json of version 1",
-            found=f"{type(error).__name__}: {error}",
-            mend="`make site` writes site/published.json",
-        ) from error
-    return published
+_NONE: Published = {"quantities": [], "claims": [], "charts": [], "drawn": []}
 
 
 def compare(old: Published, new: Published) -> Iterator[str]:
     """Lines that say what changed, page by page; none where nothing did."""
-    for uri in sorted(old["pages"].keys() | new["pages"].keys()):
-        before = old["pages"].get(uri, {"quantities": [], "claims": []})
-        after = new["pages"].get(uri, {"quantities": [], "claims": []})
-        lines = [*_numbers(before, after), *_claims(before, after)]
+    sources = old.get("sources", {}), new.get("sources", {})
+    for uri in sorted(old["pages"].keys() | new["pages"].keys() | sources[0].keys() | sources[1].keys()):
+        before, after = old["pages"].get(uri, _NONE), new["pages"].get(uri, _NONE)
+        lines = [
+            *_page(uri, *sources),
+            *_numbers(before, after),
+            *_claims(before, after),
+            *_charts(before, after),
+        ]
         if lines:
             yield uri
             yield from (f"  {line}" for line in lines)
+    elsewhere = list(_elsewhere(old, new))
+    if elsewhere:
+        yield "on no page but their own"
+        yield from (f"  {line}" for line in elsewhere)
     for run, what in new.get("unasked_runs", {}).items():
         if run not in old.get("unasked_runs", {}):
             yield f"{run} is on no page: no alias in docs/quantities.toml takes it ({what})"
+
+
+def _page(uri: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """What became of the page itself; nothing where one of the builds did not say which pages it had."""
+    if not old or not new:
+        return
+    if uri not in old:
+        yield "a new page"
+    elif uri not in new:
+        yield "no longer there"
+    elif old[uri] != new[uri]:
+        yield "its source was edited"
 
 
 def _numbers(before: Published, after: Published) -> Iterator[str]:
@@ -63,10 +69,7 @@ def _numbers(before: Published, after: Published) -> Iterator[str]:
         elif key not in old:
             yield f"{key}: new on the page → {new[key]['text']}"
         elif _stated(old[key]) != _stated(new[key]):
-            line = f"{key}: {_full(old[key])} → {_full(new[key])}"
-            if old[key]["run"] != new[key]["run"]:
-                line += f" (run {old[key]['run']} → {new[key]['run']})"
-            yield line
+            yield _changed(key, old[key], new[key])
 
 
 def _claims(before: Published, after: Published) -> Iterator[str]:
@@ -81,6 +84,42 @@ def _claims(before: Published, after: Published) -> Iterator[str]:
                 yield f"  {value}" + (f"; before: {known['text']}" if known else "")
         elif claim["held"] is None and was is not None and was["held"]:
             yield f"no longer checked: “{claim['sentence']}” ({claim['expression']})"
+        elif claim["held"] and was is not None and was["held"] is None:
+            yield f"checked now: “{claim['sentence']}” ({claim['expression']})"
+    made, makes = (Counter(claim["expression"] for claim in each["claims"]) for each in (before, after))
+    yield from (f"a claim that is made no longer: {expression}" for expression in (made - makes))
+    yield from (f"a new claim: {expression}" for expression in (makes - made))
+
+
+def _charts(before: Published, after: Published) -> Iterator[str]:
+    if "drawn" not in before or "drawn" not in after:
+        return
+    old, new = ({chart["id"]: chart for chart in each["drawn"]} for each in (before, after))
+    for id_ in [*old, *(id_ for id_ in new if id_ not in old)]:
+        if id_ not in new:
+            yield f"{id_}: no longer on the page"
+        elif id_ not in old:
+            yield f"{id_}: new on the page"
+        elif old[id_]["caption"] != new[id_]["caption"]:
+            yield f"{id_}: “{old[id_]['caption']}” → “{new[id_]['caption']}”"
+        elif old[id_]["data"] != new[id_]["data"]:
+            yield f"{id_}: other data, and the same words"
+
+
+def _elsewhere(old: Published, new: Published) -> Iterator[str]:
+    """Numbers that changed and are stated on no page but that of the quantity."""
+    shown = {
+        _key(number) for each in (old, new) for page in each["pages"].values() for number in page["quantities"]
+    }
+    before, after = ({_key(number): number for number in each.get("numbers", ())} for each in (old, new))
+    for key in sorted(before.keys() & after.keys() - shown):
+        if _stated(before[key]) != _stated(after[key]):
+            yield _changed(key, before[key], after[key])
+
+
+def _changed(key: str, old: Published, new: Published) -> str:
+    line = f"{key}: {_full(old)} → {_full(new)}"
+    return line if old["run"] == new["run"] else f"{line} (run {old['run']} → {new['run']})"
 
 
 def _key(number: Published) -> str:
@@ -99,16 +138,18 @@ def _full(number: Published) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m hooks.changes", description="Print what changed between two published.json files."
+        prog="python -m hooks.changes", description="Print what changed between two builds of the site."
     )
-    parser.add_argument("old", type=Path, help="published.json of the earlier build")
-    parser.add_argument("new", type=Path, help="published.json of the later build")
+    what = "published.json, the folder of a built site, or a commit"
+    parser.add_argument("old", help=f"the earlier build: {what}")
+    parser.add_argument("new", help="the later build, likewise")
     options = parser.parse_args(arguments)
     try:
-        lines = list(compare(read(options.old), read(options.new)))
+        old, new = (snapshots.find(name, ROOT) for name in (options.old, options.new))
     except PublishError as error:
         print(error, file=sys.stderr)
         return 2
+    lines = list(compare(old, new))
     print("\n".join(lines) if lines else "Nothing that is published changed.")
     return 0
 

@@ -148,6 +148,20 @@ class Ledger:
                     found.setdefault(entry.number, entry)
         return tuple(found.values())
 
+    def before(self, entry: Entry) -> tuple[Entry, ...]:
+        """What the number of an entry was before it; none where the entry is its first."""
+        among = self._before(entry.publication) - {entry.publication.key}
+        return self._newest(*entry.number.name, among)
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether each publication followed the one before it, so that what a number was is its last entry."""
+        keys = [publication.key for publication in self.publications]
+        return all(
+            publication.after == ((keys[index - 1],) if index else ())
+            for index, publication in enumerate(self.publications)
+        )
+
     def holds(self, number: Number) -> bool:
         """Whether the number was published last as it is now."""
         return any(entry.number.stated == number.stated for entry in self.last(*number.name))
@@ -192,16 +206,22 @@ class Ledger:
                 return tuple(entry for entry in entries if entry.version == entries[-1].version)
         return ()
 
+    @cached_property
+    def _ancestries(self) -> dict[str, set[str]]:
+        return {}
+
     def _before(self, publication: Publication) -> set[str]:
         """The keys of a publication and of all that it came after."""
-        found: set[str] = set()
-        waiting = [publication.key]
-        while waiting:
-            key = waiting.pop()
-            if key not in found and key in self._by_key:
-                found.add(key)
-                waiting += self._by_key[key].after
-        return found
+        if publication.key not in self._ancestries:
+            found: set[str] = set()
+            waiting = [publication.key]
+            while waiting:
+                key = waiting.pop()
+                if key not in found and key in self._by_key:
+                    found.add(key)
+                    waiting += self._by_key[key].after
+            self._ancestries[publication.key] = found
+        return self._ancestries[publication.key]
 
 
 def current_version(ledger: Ledger, numbers: Iterable[Number]) -> str:

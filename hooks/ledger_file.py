@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -151,11 +151,25 @@ def _refuse_disorder(publication: Publication, known: Mapping[str, Publication],
             )
 
 
-def missing(path: Path, versions: Iterable[str]) -> Iterator[str]:
-    """Lines that earlier versions of the file had and it no longer has, each once."""
+def refuse_loss(folder: Path, texts: Iterable[str]) -> None:
+    """Hold the ledger to what it was at earlier times: each line that it had, it has.
+
+    Args:
+        folder: site_data/.
+        texts: The file's text at those times.
+
+    Raises:
+        PublishError: A line is gone.
+    """
+    path = folder / FILE
     held = set(path.read_text(encoding="utf-8").split("\n")) if path.is_file() else set()
-    for text in versions:
-        for each in text.split("\n"):
-            if each.strip() and each not in held:
-                held.add(each)
-                yield each
+    lost = dict.fromkeys(each for text in texts for each in text.split("\n") if each.strip() and each not in held)
+    if lost:
+        first = next(iter(lost))
+        raise PublishError(
+            "the ledger has lost what was published" if len(lost) == 1 else f"the ledger has lost {len(lost)} lines",
+            place=Place(str(path)),
+            expected=f"every line that git has of it, such as {first[:160]}…",
+            found="no such line",
+            mend=f"`git log -p -- {path}` shows the lines; put them back, in any order",
+        )

@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 
 import markdown
 
-from hooks import audit, changes, execution, leftovers, quantities, store
+from hooks import audit, browser_tokenizer, execution, leftovers, quantities, snapshots, store, tokens
 from hooks.book import Book
 from hooks.cache import Cache
 from hooks.errors import Place as ErrorPlace
@@ -458,7 +459,7 @@ def notebook_process_killed(place: Workplace) -> object:
 def changes_of_nothing(place: Workplace) -> object:
     path = place.folder / "published.json"
     path.write_text("{}", encoding="utf-8")
-    return changes.read(path)
+    return snapshots.read(path)
 
 
 @case
@@ -482,6 +483,30 @@ def site_with_braces(place: Workplace) -> object:
     with redirect_stderr(io.StringIO()) as printed:
         assert leftovers.main([str(site)]) == 1
     raise PublishErrors([PublishError(printed.getvalue().rstrip())])
+
+
+# --- what a browser does ----------------------------------------------------------------------------
+
+
+@case
+def calculator_without_machines(place: Workplace) -> object:
+    folder = fixture_data.site_data(place.folder / "site_data")
+    path = place.folder / "quantities.toml"
+    path.write_text(f'{HEAD}none_yet = "nothing was measured yet"\n', encoding="utf-8")
+    return convert("# Page {#page}\n\n{{ calculator }}\n", Site(Book(store.load(folder), quantities.read(path))))
+
+
+@case
+def browser_cannot_follow_the_tokenizer(place: Workplace) -> object:
+    record = json.loads(tokens.content(place.site.book.store)) | {"normalizer": {"type": "NFKC"}}
+    return browser_tokenizer.data(record, ErrorPlace("site_data/tokenizers/x/tokenizer.json"))
+
+
+@case
+def browser_library_of_another_version(place: Workplace) -> object:
+    folder = shutil.copytree(browser_tokenizer.FOLDER, place.folder / "browser")
+    (folder / "tokenizers.min.cjs").write_text("module.exports = {};\n", encoding="utf-8")
+    return browser_tokenizer.library(folder)
 
 
 # --- the audit --------------------------------------------------------------------------------------

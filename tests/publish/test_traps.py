@@ -23,7 +23,7 @@ from xml.etree.ElementTree import Element
 import markdown
 import pytest
 
-from hooks import charts, formatting, leftovers, provenance, resolve
+from hooks import charts, cited_works, formatting, leftovers, resolve
 from hooks.errors import PublishErrors
 from hooks.extension import Site, SplicedExtension
 from hooks.forms import plain_text
@@ -31,7 +31,7 @@ from hooks.pages import PageState
 from tests.publish import fixture_data, test_policy
 from tests.publish.error_cases import CASES
 from tests.publish.fixture_data import ROOT
-from tests.publish.test_site import Page, Project, notebook
+from tests.publish.project import Page, Project, notebook
 
 HELD_ELSEWHERE = {
     "publish/test_site.py": {
@@ -505,22 +505,23 @@ def test_a_source_that_is_cited_twice_is_listed_once(site: Site, monkeypatch: py
     """Lists of references that are gathered use by use name a source as often as it is used."""
     source = (
         "{{ cite qwen2.5-speed-benchmark.transformers }} and {{ cite qwen2.5-speed-benchmark.vllm }}, "
-        "{{ cite qwen2.5-speed-benchmark.transformers }}.\n\n{{ measured-in }}\n"
+        "{{ cite qwen2.5-speed-benchmark.transformers }} [@qwen2.5-speed-benchmark].\n"
     )
 
     def listed() -> int:
-        return convert(source, site).count('class="cited-in"')
+        return convert(source, site).count('id="ref-qwen2.5-speed-benchmark"')
 
     assert listed() == 1
-    real = provenance.measured_in
+    real = cited_works.listed
 
-    def naive(readings: Any, *rest: Any) -> Element:
-        made = Element("div")
-        for reading in readings:
-            made.extend(list(real([reading], *rest)))
+    def naive(page: PageState, *rest: Any) -> Element:
+        made = Element("ul")
+        for use in page.numbers:
+            if use.reading.kind == "cited":
+                made.extend(list(real(page, *rest)))
         return made
 
-    monkeypatch.setattr(provenance, "measured_in", naive)
+    monkeypatch.setattr(cited_works, "listed", naive)
     assert listed() == 3
 
 

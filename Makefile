@@ -17,7 +17,7 @@ TEST := .venv-test
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help site serve measure measure-real-weights test audit check lock clean build
+.PHONY: help site serve publish measure measure-real-weights test audit check lock clean build
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -27,6 +27,10 @@ site: build ## set up, build and check the site from the committed data
 
 serve: $(SITE)/ready ## preview with live reload
 	$(SITE)/bin/mkdocs serve
+
+publish: build ## build, then append to the ledger what changed since the last publication, and build with its version
+	$(SITE)/bin/python -m hooks.publish
+	@$(MAKE) --no-print-directory build
 
 measure: $(MEASURE)/ready build ## measure this machine, rebuild, and say what changed
 	cp site/published.json .build/before.json
@@ -45,12 +49,13 @@ test: $(TEST)/ready ## set up and run all tests
 audit: $(SITE)/ready ## list numbers in prose that nothing stands behind
 	$(SITE)/bin/python -m hooks.audit
 
-check: $(TEST)/ready ## format, lint, check types and audit the prose
+check: $(TEST)/ready ## format, lint, check types, audit the prose, and hold the ledger to git
 	$(TEST)/bin/python $(PIP) install $(LOCKED) --group check
 	$(TEST)/bin/ruff format .
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/python -m hooks.audit
+	$(TEST)/bin/python -m hooks.publish --check
 
 # A build that fails leaves the site of the build before in place.
 build: $(SITE)/ready

@@ -22,7 +22,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-from hooks import glossary, placeholders, quantities, references, store
+from hooks import glossary, placeholders, quantities, reading_time, references, store, terms
 from hooks.book import Book
 from hooks.cache import Cache
 from hooks.errors import PublishErrors
@@ -62,9 +62,9 @@ class Site:
         """
         kept = kept or Cache(None)
         book = Book(store.load_cached(site_data, kept), quantities.read(quantities_file))
-        terms = glossary.read(glossary_file) if glossary_file else Glossary()
+        listed = glossary.read(glossary_file) if glossary_file else Glossary()
         works = references.read(quantities_file.parent / references.FILE, book.store.cited, kept)
-        return cls(book, gallery=Gallery(kept), kept=kept, glossary=terms, references=works)
+        return cls(book, gallery=Gallery(kept), kept=kept, glossary=listed, references=works)
 
 
 class SplicedExtension(Extension):

@@ -18,12 +18,12 @@ from xml.etree.ElementTree import tostring
 
 import pandas as pd
 
-from hooks import charts, explorer, figures, opened, provenance, quantities, reads, store, svg
+from hooks import charts, explorer, figures, formatting, opened, provenance, quantities, reads, store, svg
 from hooks.book import Book
 from hooks.cache import Cache, file_digest
 from hooks.pages import PageState
 from hooks.readings import Reading
-from hooks.records import CELL_KEYS
+from hooks.records import CELL_KEYS, Record
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
 
@@ -123,10 +123,26 @@ def run(alias: str | None = None) -> pd.DataFrame:
         "Plan": found.plan,
         "Processes": len({process["round"] for process in record["processes"]}),
         "Samples": record["samples"],
+        "Energy meter": _meter(record["meter"]),
         **{f"Version of {name}": version for name, version in record["software"].items()},
     }
     table = pd.DataFrame({"Fact": list(facts), "Value": [str(value) for value in facts.values()]})
     return table.set_index("Fact")
+
+
+def _meter(meter: Record) -> str:
+    """What metered the run's energy, or why nothing did."""
+    if meter["refusal"]:
+        return f"none: {meter['refusal']['reason']}"
+    words = [str(meter["kind"])]
+    if meter.get("tick_s"):
+        words.append(f"a reading every {formatting.number(meter['tick_s'], 's')}")
+    if meter.get("gain_error_share"):
+        off = formatting.number(meter["gain_error_share"], "1", digits=1, style="percent")
+        words.append(f"all readings may be off together by {off}")
+    if meter.get("second_reading"):
+        words.append(f"second reading: {meter['second_reading']}")
+    return "; ".join(words)
 
 
 def quantity(id_: str, alias: str | None = None) -> Quantity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,9 +66,13 @@ def _row(spot: Spot, floor: float) -> Row:
 
 
 def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
-    """Each series' name to the right of its first points, or under the words that stand below its last one."""
+    """Each series' name to the right of its first points, or under the words that stand below its last one.
+
+    Where such words belong to another series at the same place, what is other in its name stands to the left.
+    """
     beside: list[dict[str, Any]] = []
     below: list[dict[str, Any]] = []
+    left: list[dict[str, Any]] = []
     for name in dict.fromkeys(spot.series for spot in spots):
         own = [spot for spot in spots if spot.series == name]
         first = min(own, key=lambda spot: (spot.x, spot.y))
@@ -75,6 +80,8 @@ def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
         if first.below:
             last = max(own, key=lambda spot: spot.x)
             below.append(row | {"x": last.x, "y": last.low or last.y})
+        elif any(spot.below and math.isclose(spot.x, first.x, rel_tol=0.01) for spot in spots):
+            left.append(row | {"y": first.y, "label": name.rpartition(", ")[2]})
         else:
             beside.append(row | {"y": min(spot.y for spot in own if spot.x < first.x * 1.5)})
     beside.sort(key=lambda row: -float(row["y"]))  # the highest has its name a little above, the others below
@@ -82,6 +89,7 @@ def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
         (beside[:1], "left", "bottom", 9, 5),
         (beside[1:], "left", "top", 9, -5),
         (below, "right", "top", 17, 24),
+        (left, "right", "bottom", -8, 2),
     )
     return alt.layer(
         *(

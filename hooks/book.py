@@ -7,6 +7,7 @@ formulas, facts of the run that the formula is about (`run.weights_bytes`).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from hooks.fields import FIELDS, Idle
 from hooks.readings import Reading, Verdict, cell_words, described, end_of
 from hooks.records import Refusal, Run, keys_of
 from hooks.store import Store
+from hooks.traces import Remembered
 
 
 class Book:
@@ -31,10 +33,20 @@ class Book:
     def __init__(self, store: Store, definitions: Definitions) -> None:
         self.store = store
         self.definitions = definitions
-        self._readings: dict[tuple[str, str], Reading] = {}
+        self.stand_in: Run | None = None
+        self._readings: Remembered[tuple[str, str], Reading] = Remembered()
         self._idle: dict[str, Idle] = {}
         for definition in definitions.quantities.values():
             self._check(definition)
+
+    def standing_in(self, run: Run) -> Book:
+        """The same book with `run` in the place of the first alias's run, whatever the alias asks for.
+
+        What such a run has no plan for is refused, and no error: its plan was not made for the pages.
+        """
+        made = copy.copy(self)
+        made.stand_in, made._readings = run, Remembered()
+        return made
 
     # --- what pages ask for -------------------------------------------------------------------------
 
@@ -47,9 +59,7 @@ class Book:
         """
         alias = alias or self.definitions.main
         self.alias(alias)
-        if (id_, alias) not in self._readings:
-            self._readings[id_, alias] = self._read(id_, alias)
-        return self._readings[id_, alias]
+        return self._readings.get((id_, alias), lambda: self._read(id_, alias))
 
     def known(self) -> Iterator[str]:
         """Every id that `read` answers to."""
@@ -79,7 +89,9 @@ class Book:
             PublishError: There is neither.
         """
         wanted = self.alias(alias)
-        runs = [run for run in self.store.runs.values() if _answers(run, wanted)]
+        if self.stand_in is not None and alias == self.definitions.main:
+            return self.stand_in
+        runs = [run for run in self.store.runs.values() if answers(run, wanted)]
         if runs:
             return max(runs, key=lambda run: (run.finished_at, run.id))
         if wanted.none_yet:
@@ -118,7 +130,7 @@ class Book:
     def unasked(self) -> Iterable[Run]:
         """Runs that no alias takes, whatever their date: they can be on no page."""
         for run in self.store.runs.values():
-            if not any(_answers(run, alias) for alias in self.definitions.aliases.values()):
+            if not any(answers(run, alias) for alias in self.definitions.aliases.values()):
                 yield run
 
     def evaluate(self, source: str, alias: str | None = None) -> Verdict:
@@ -210,10 +222,11 @@ class Book:
         if run.id not in self._idle:
             self._idle[run.id] = Idle.of(run)
         arguments = definition, self.alias(alias), run, self._idle[run.id]
+        lenient = run is self.stand_in
         assert definition.measured is not None
         if definition.measured.over is None:
-            return measured.read(*arguments)
-        parts = measured.series(*arguments)
+            return measured.read(*arguments, lenient=lenient)
+        parts = measured.series(*arguments, lenient=lenient)
         if isinstance(parts, Refusal):
             return replace(described(definition, "measured", self.alias(alias)), refusal=parts)
         return derived.span(definition, parts, alias)
@@ -250,7 +263,8 @@ def _split_end(name: str) -> tuple[str, str | None]:
     return (base, end) if end in ("low", "high") else (name, None)
 
 
-def _answers(run: Run, alias: Alias) -> bool:
+def answers(run: Run, alias: Alias) -> bool:
+    """Whether the run is one of those that the alias can stand for."""
     return (
         run.model == alias.model
         and run.program == alias.origin

@@ -6,7 +6,7 @@ dropped is never looked at, so it may speak of numbers that are not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from xml.etree.ElementTree import Element
 
 from hooks import expressions
@@ -39,8 +39,21 @@ def holds(parsed: Placeholder, book: Book) -> bool:
     return bool(book.evaluate(parsed.argument, alias).result)
 
 
-def choose(parent: Element, start: int, chosen: bool, kind: Kind) -> None:
-    """Replace the marks and blocks of the `when` at `parent[start]` by the chosen branch.
+def differ(parsed: Placeholder, books: Iterable[Book]) -> bool:
+    """Whether the condition holds in some of the books and not in others; what cannot be told there does not hold."""
+    outcomes = set()
+    for book in books:
+        try:
+            outcomes.add(holds(parsed, book))
+        except PublishError:
+            outcomes.add(False)
+    return len(outcomes) > 1
+
+
+def choose(
+    parent: Element, start: int, chosen: bool, kind: Kind, around: Element | None = None
+) -> None:
+    """Replace the marks and blocks of the `when` at `parent[start]` by the chosen branch, inside `around` if it is given.
 
     Raises:
         PublishError: The `end` is missing beside it, or there are two `otherwise`.
@@ -58,6 +71,10 @@ def choose(parent: Element, start: int, chosen: bool, kind: Kind) -> None:
     after = children[end].tail or ""
     for child in children[start : end + 1]:
         parent.remove(child)
+    if around is not None:
+        around.text = text
+        around.extend(kept)
+        kept, text = [around], ""
     _append_before(parent, start, text)
     for offset, child in enumerate(kept):
         parent.insert(start + offset, child)

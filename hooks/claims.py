@@ -13,9 +13,16 @@ from hooks.markup import element
 from hooks.pages import ClaimUse, PageState
 from hooks.provenance import box
 from hooks.readings import Reading, Verdict
+from hooks.records import Refusal
+from hooks.slots import BRANCH
 
 _END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9À-Þ]|\Z)")
 """The end of a sentence: a stop and a space, before a capital, a digit or an element."""
+
+_STOP = re.compile(r"[.!?…][\"'”’)\]]*\s*\Z")
+
+_CLASSES = {True: "claim", False: "claim-contradicted", None: "claim-unchecked"}
+"""Class of the sentence, by whether its claim holds."""
 
 Published = Mapping[str, str]
 """Texts of the numbers as last published, by `key`."""
@@ -39,6 +46,17 @@ def check(expression: str, sentence: str, book: Book, alias: str | None) -> tupl
     held = None if verdict.refusal else bool(verdict.result)
     reason = verdict.refusal.reason if verdict.refusal else None
     return ClaimUse(expression, sentence, held, values, reason), verdict
+
+
+def check_elsewhere(expression: str, sentence: str, book: Book, alias: str | None) -> tuple[ClaimUse, Verdict]:
+    """The same on the data of another run. What they are too few for, such as an interval, leaves the claim unchecked."""
+    try:
+        return check(expression, sentence, book, alias)
+    except PublishError as error:
+        report = error.report
+        reason = f"{report.what}: {report.found}" if report.found else report.what
+        verdict = Verdict(expression, None, Refusal("unavailable", reason))
+        return ClaimUse(expression, sentence, None, (), reason), verdict
 
 
 def key(id_: str, alias: str | None) -> str:
@@ -73,11 +91,20 @@ def _value(reading: Reading, alias: str | None) -> str:
     return text
 
 
-def mark(use: ClaimUse, page: PageState, sentence: Element) -> Element:
-    """The sentence with its mark: a tick where the claim held, words where it is not yet checked."""
-    held = use.held is True
-    name = page.popover_id()
-    title = "Checked when this page was built" if held else "Not yet checked"
+def mark(use: ClaimUse, page: PageState, sentence: Element, machine: str | None = None) -> Element:
+    """Give the sentence its mark: a tick where the claim held, words where it is not yet checked.
+
+    With `machine`, the claim is about the run of another machine, on which it may not hold: then the mark says so.
+
+    Returns:
+        The mark with its popover, the sentence's last element.
+    """
+    held, name = use.held is True, page.popover_id()
+    words, title = "not yet checked", "Not yet checked"
+    if held:
+        words, title = "✓", "Checked when this page was built"
+    elif use.held is False:
+        words, title = f"does not hold on {machine}", "The data of this machine say otherwise"
     rows = [("Claim", use.expression), *(("Value", value) for value in use.values)]
     if use.reason:
         rows.append(("Reason", use.reason))
@@ -91,12 +118,13 @@ def mark(use: ClaimUse, page: PageState, sentence: Element) -> Element:
             "aria-describedby": name,
             "data-search-exclude": "",
         },
-        "✓" if held else "not yet checked",
+        words,
     )
-    sentence.set("class", "claim" if held else "claim-unchecked")
+    sentence.set("class", _CLASSES[use.held])
     sentence.set("data-claim", element("i", {"x": use.expression}).attrib["x"])
-    sentence.append(element("span", {"class": "has-provenance"}, trigger, box(name, title, rows)))
-    return sentence
+    made = element("span", {"class": "has-provenance"}, trigger, box(name, title, rows))
+    sentence.append(made)
+    return made
 
 
 def take_sentence(parent: Element, mark_: Element, read: Callable[[Element], str]) -> tuple[Element, str]:
@@ -154,10 +182,15 @@ def _begin(elements: list[Element], texts: list[str]) -> tuple[int, int]:
         ends = list(_END.finditer(text))
         if ends:
             return index, ends[-1].end()
-        if index == 0 or _is_claim(elements[index - 1]):
+        if index == 0 or _is_claim(elements[index - 1]) or _ends_a_sentence(elements[index - 1]):
             return index, len(text) - len(text.lstrip())
     raise AssertionError("the loop ends at the first text")
 
 
 def _is_claim(item: Element) -> bool:
-    return item.get("class") in ("claim", "claim-unchecked")
+    return item.get("class") in _CLASSES.values()
+
+
+def _ends_a_sentence(item: Element) -> bool:
+    """Whether it is a branch of a `when` that ends where a sentence does."""
+    return item.get("class") == BRANCH and bool(_STOP.search("".join(item.itertext())))

@@ -28,6 +28,7 @@ from hooks.cache import Cache
 from hooks.errors import PublishErrors
 from hooks.gallery import Gallery
 from hooks.glossary import Glossary
+from hooks.machines import Choice
 from hooks.pages import PageState
 from hooks.references import References
 from hooks.resolve import TAG, Resolver
@@ -40,7 +41,8 @@ MARK = "\x02spliced:{}\x03"
 class Site:
     """What all pages of a build share: the numbers, the texts last published, and files that pages link to.
 
-    Where no host writes the files, a page has them inside.
+    Where no host writes the files, a page has them inside. `choices` are the runs that a page can show in the place of
+    the main one.
     """
 
     book: Book
@@ -49,6 +51,7 @@ class Site:
     gallery: Gallery = field(default_factory=Gallery)
     kept: Cache = field(default_factory=lambda: Cache(None))
     writes_files: bool = True
+    choices: tuple[Choice, ...] = ()
     glossary: Glossary = field(default_factory=Glossary)
     references: References = field(default_factory=References)
 

@@ -10,7 +10,20 @@ from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import explorer, figures, markup, provenance, tables, tokens
+from hooks import (
+    browser_tokenizer,
+    calculator,
+    cited_works,
+    explorer,
+    figures,
+    markup,
+    own_text,
+    provenance,
+    replays,
+    tables,
+    tokens,
+)
+from hooks.charts import CHARTS
 from hooks.errors import Place, PublishError
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
@@ -43,12 +56,14 @@ class Context:
 class Made:
     """What takes a placeholder's place: an element or escaped text, and what a reader sees of it.
 
-    A block takes the place of the paragraph around it, and may be finished HTML.
+    A block takes the place of the paragraph around it, and may be finished HTML. What depends on the run is another
+    where a reader has the page speak of another machine.
     """
 
     node: Element | str
     text: str | None = None
     block: bool = False
+    depends_on_run: bool = False
 
 
 def _number(parsed: Placeholder, context: Context) -> Made:
@@ -57,8 +72,10 @@ def _number(parsed: Placeholder, context: Context) -> Made:
     text = text_of(parsed, reading)
     label, use = label_and_use(parsed, reading, text, context.site, context.around())
     context.page.numbers.append(use)
+    depends = parsed.form.name == "number" and _of_main(alias, context.site)
     if parsed.options.get("as") == "plain":
-        return Made(markup.inert(f"{text} ({label})" if label and reading.kind != "cited" else text))
+        words = f"{text} ({label})" if label and reading.kind != "cited" else text
+        return Made(markup.inert(words), depends_on_run=depends)
     made = provenance.number(
         reading,
         context.page,
@@ -69,7 +86,11 @@ def _number(parsed: Placeholder, context: Context) -> Made:
         popover=not context.within & _WITHOUT_POPOVER,
         alias=alias,
     )
-    return Made(made, text)
+    return Made(made, text, depends_on_run=depends)
+
+
+def _of_main(alias: str | None, site: Site) -> bool:
+    return alias in (None, site.book.definitions.main)
 
 
 def read(parsed: Placeholder, site: Site) -> Reading:
@@ -149,7 +170,14 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
         explore=figures.relative(figures.explorer_path(chart), page.uri) if document else None,
         picture=gallery.picture,
     )
-    return Made(made, block=True)
+    depends = CHARTS[parsed.argument].of_run and _of_main(alias, context.site)
+    return Made(made, block=True, depends_on_run=depends)
+
+
+def _reference(parsed: Placeholder, context: Context) -> Made:
+    linked = not context.within & _INTERACTIVE
+    made, text = cited_works.label(parsed.argument, context.site.references, context.page, linked=linked)
+    return Made(made, text)
 
 
 def _table(parsed: Placeholder, context: Context) -> Made:
@@ -158,7 +186,47 @@ def _table(parsed: Placeholder, context: Context) -> Made:
     context.page.numbers.extend(
         NumberUse(reading, reading.text(), alias, labelled=True) for reading in readings
     )
-    return Made(table, block=True)
+    return Made(table, block=True, depends_on_run=_of_main(alias, context.site))
+
+
+def _replay(parsed: Placeholder, context: Context) -> Made:
+    pieces = tokens.tokenize(parsed.argument, context.site.book.store, tokens.DEFAULT, context.site.kept)
+    text = markup.element("span", {"class": "tokens"})
+    text.text = context.md.htmlStash.store(tokens.html(pieces, focus=False))
+    made, uses = replays.build(pieces, context.site.book, context.page, text)
+    context.page.numbers.extend(uses)
+    return Made(made, block=True)
+
+
+def _own_text(parsed: Placeholder, context: Context) -> Made:
+    name, site = parsed.options.get("tokenizer", tokens.DEFAULT), context.site
+    pieces = tokens.tokenize(parsed.argument, site.book.store, name, site.kept)
+    script = None
+    if site.writes_files:
+        script = browser_tokenizer.script(site.book.store, name, site.kept)
+        site.files[script.path] = script.text
+        site.files[script.licence_path] = script.licence
+    made = own_text.build(
+        parsed.argument,
+        pieces,
+        tokenizer=name,
+        id_=context.page.element_id("own-text"),
+        keep=context.md.htmlStash.store,
+        script=script,
+        address=lambda path: figures.relative(path, context.page.uri),
+    )
+    return Made(made, block=True)
+
+
+def _calculator(parsed: Placeholder, context: Context) -> Made:
+    made, readings = calculator.build(
+        context.site.book,
+        context.page,
+        id_=context.page.element_id("calculator"),
+        address=lambda path: figures.relative(path, context.page.uri),
+    )
+    context.page.numbers.extend(NumberUse(reading, reading.text(), labelled=True) for reading in readings)
+    return Made(made, block=True)
 
 
 MAKERS: dict[str, Callable[[Placeholder, Context], Made]] = {
@@ -166,11 +234,16 @@ MAKERS: dict[str, Callable[[Placeholder, Context], Made]] = {
     "model": _number,
     "cite": _number,
     "tokens": _tokens,
+    "own-text": _own_text,
+    "calculator": _calculator,
     "plain": _plain,
     "chart": _chart,
+    "reference": _reference,
     "table": _table,
+    "replay": _replay,
 }
-"""Every form that means something by itself. `when`, `claim` and `measured-in` depend on what is around them."""
+"""Every form that means something by itself. `when`, `claim`, `measured-in` and `references` depend on
+what is around them."""
 
 
 def plain(parsed: Placeholder, site: Site, page: PageState, around: str = "") -> str:

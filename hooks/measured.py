@@ -33,27 +33,29 @@ _ONE_AT_A_TIME = ("compiled",)
 _SINCE_VERSION_2 = {"ceilings": "ceilings", "idle": "idle power"}
 
 
-def read(definition: Definition, alias: Alias, run: Run, idle: Idle) -> Reading:
-    """The number that `definition` makes of the run's samples.
+def read(
+    definition: Definition, alias: Alias, run: Run, idle: Idle, *, lenient: bool = False
+) -> Reading:
+    """The number that `definition` makes of the run's samples; `lenient` refuses what the run's plan never had.
 
     Raises:
         PublishError: Its keys choose several cells, or none has samples and nothing says why.
     """
     assert definition.measured is not None
     wanted = definition.measured
-    where = {**wanted.where}
-    if "mode" in where:
-        where["mode"] = _mode(run, where)
+    where = chosen(run, wanted.where)
     cells = [cell for cell in run.cells if _matches(cell, where)]
     if len(cells) > 1:
         raise _several(definition, cells)
     made = described(definition, "measured", alias)
     if not cells:
-        return replace(made, refusal=_absent(definition, run, where), sources=(Source(run, where, 0, 0, 0),))
+        return replace(made, refusal=_absent(definition, run, where, lenient), sources=(Source(run, where, 0, 0, 0),))
     return _of_cell(replace(made, sources=()), wanted, run, cells[0], idle, definition)
 
 
-def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[Reading] | Refusal:
+def series(
+    definition: Definition, alias: Alias, run: Run, idle: Idle, *, lenient: bool = False
+) -> list[Reading] | Refusal:
     """One reading for each planned cell that `definition` allows, in the order of `over`; or why there is none.
 
     Raises:
@@ -61,9 +63,7 @@ def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[R
     """
     assert definition.measured is not None and definition.measured.over is not None
     wanted, over = definition.measured, definition.measured.over
-    where = {**wanted.where}
-    if "mode" in where:
-        where["mode"] = _mode(run, where)
+    where = chosen(run, wanted.where)
     found: dict[int, Reading] = {}
     for cell in planned(run, where):
         size = keys_of(cell)[over]
@@ -75,7 +75,7 @@ def series(definition: Definition, alias: Alias, run: Run, idle: Idle) -> list[R
             measured=Measured(wanted.field, keys_of(cell)),
         )
         found[size] = read(one, alias, run, idle)
-    return [found[size] for size in sorted(found)] or _absent(definition, run, where)
+    return [found[size] for size in sorted(found)] or _absent(definition, run, where, lenient)
 
 
 _WORDS_OF = {
@@ -87,13 +87,24 @@ _WORDS_OF = {
 
 def planned(run: Run, where: Mapping[str, Any]) -> list[Cell]:
     """The cells of the run's plan that `where` allows, in the plan's order."""
-    cells = [_cell(planned_cell) for planned_cell in run.record["plan"]["cells"]]
-    return [cell for cell in dict.fromkeys(cells) if _matches(cell, where)]
+    return [cell for cell in run.planned if _matches(cell, where)]
 
 
-def _absent(definition: Definition, run: Run, where: Mapping[str, Any]) -> Refusal:
+def has(run: Run, where: Mapping[str, Any]) -> bool:
+    """Whether the run has samples of a cell that `where` allows, refused ones counted."""
+    return any(_matches(cell, where) for cell in run.cells)
+
+
+def chosen(run: Run, where: Mapping[str, Any]) -> dict[str, Any]:
+    """`where` with one mode: of several, the first that the run planned, or else that its machine can run."""
+    return {**where, "mode": _mode(run, where)} if "mode" in where else {**where}
+
+
+def _absent(definition: Definition, run: Run, where: Mapping[str, Any], lenient: bool) -> Refusal:
     assert definition.measured is not None
     refusal = absent(run, where, definition.measured.field)
+    if refusal is None and lenient and not planned(run, where):
+        return Refusal("unavailable", "not measured in this run")
     if refusal is None:
         raise _missing(definition, run, where)
     return refusal
@@ -190,7 +201,6 @@ def _meter(samples: list[Sample], run: Run) -> str:
 
 
 def _mode(run: Run, where: Mapping[str, Any]) -> str:
-    """The mode asked for: of several, the first that the run planned, or else that its machine can run."""
     modes: tuple[str, ...] = (where["mode"],) if isinstance(where["mode"], str) else where["mode"]
     for mode in modes:
         if planned(run, {**where, "mode": mode}):

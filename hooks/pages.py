@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from hooks import placeholders
+from hooks import placeholders, references
 from hooks.errors import Place, PublishError
 from hooks.readings import Reading
+from hooks.slots import Patch
 
 TOKEN = re.compile(
     rf"(?P<fence>^[ \t>]*(?P<marks>`{{3,}}|~{{3,}})[^\n]*\n.*?(?:^[ \t>]*(?P=marks)[`~]*[ \t]*$|\Z))"
@@ -19,10 +20,11 @@ TOKEN = re.compile(
     rf"|(?P<comment><!--.*?-->)"
     rf"|(?P<escaped>{placeholders.ESCAPED})"
     rf"|(?P<whole>{placeholders.PATTERN})"
+    rf"|(?P<reference>{references.PATTERN})"
     r"|(?P<broken>\{\{|\}\})",
     re.DOTALL | re.MULTILINE,
 )
-"""What in a source is not text: code, comments, escaped braces, whole placeholders, broken ones."""
+"""What in a source is not text: code, comments, escaped braces, whole placeholders, citations, broken braces."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ class PageState:
 
     `file` is what errors call the page; `uri` its path inside docs/. `source` is its text as written;
     `first_line` the number of the source's first line in that file. A notebook's source is made of its cells;
-    `locate` finds a line's cell. `explains_terms` has it mark the glossary's terms, where the host has a glossary.
+    `locate` finds a line's cell. `references` are the keys of the works it cites; true where its text links to them.
+    `explains_terms` has it mark the glossary's terms, where the host has a glossary. `shows_machines` has it
+    show other runs than the main one where a reader wants that; `patches` has what differs, by the run's id,
+    and `untrue_elsewhere` a line for each claim that does not hold there.
+    `catalogued` has each number and each run link to its page in the catalogue.
     """
 
     file: str
@@ -63,10 +69,18 @@ class PageState:
     numbers: list[NumberUse] = field(default_factory=list)
     claims: list[ClaimUse] = field(default_factory=list)
     charts: list[str] = field(default_factory=list)
+    drawn: tuple[dict[str, str], ...] = ()
+    references: dict[str, bool] = field(default_factory=dict)
     errors: list[PublishError] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
     popovers: int = 0
+    popover_prefix: str = "provenance"
+    elements: Counter[str] = field(default_factory=Counter)
+    patches: dict[str, Patch] = field(default_factory=dict)
+    untrue_elsewhere: list[str] = field(default_factory=list)
     explains_terms: bool = True
+    shows_machines: bool = True
+    catalogued: bool = False
     says_reading_time: bool = False
     locate: Callable[[int], Place] | None = None
     _expected: Counter[str] = field(default_factory=Counter)
@@ -138,7 +152,7 @@ class PageState:
     def popover_id(self) -> str:
         """An id for the next popover of the page."""
         self.popovers += 1
-        return f"provenance-{self.popovers}"
+        return f"{self.popover_prefix}-{self.popovers}"
 
     def anchor(self, id_: str) -> str | None:
         """The anchor `n-ID` on its first use on the page; None afterwards."""
@@ -148,15 +162,21 @@ class PageState:
         self.anchors.add(name)
         return name
 
+    def element_id(self, name: str) -> str:
+        """An id for the next element of that name: `NAME`, then `NAME-2` and so on."""
+        self.elements[name] += 1
+        return name if self.elements[name] == 1 else f"{name}-{self.elements[name]}"
+
     def _find(self) -> dict[str, list[int]]:
         if self._lines is None:
             self._lines = defaultdict(list)
             sure = defaultdict(list)
             for match in TOKEN.finditer(self.source):
-                if match["whole"] is None and match["broken"] is None:
+                if not (match["whole"] or match["broken"] or match["reference"]):
                     continue
                 line = self.first_line + self.source.count("\n", 0, match.start())
-                key = _normal(match["whole"][2:-2]) if match["whole"] else ""
+                whole = match["whole"][2:-2] if match["whole"] else match["reference"] or ""
+                key = _normal(whole)
                 self._lines[key].append(line)
                 if not _indented(self.source, match.start()):
                     sure[key].append(line)

@@ -46,11 +46,19 @@ FORMS = {
         Form("chart", "NAME", ("run", "of", "datasheet"), block=True),
         Form("table", "NAME", ("run",), block=True),
         Form("tokens", '"TEXT"', ("tokenizer", "focus")),
+        Form("own-text", '"TEXT"', ("tokenizer",), block=True),
+        Form("calculator", None, block=True),
         Form("plain", '"TEXT"'),
+        Form("replay", '"TEXT"', block=True),
         Form("measured-in", None),
+        Form("machine-switch", None),
+        Form("references", None),
     )
 }
-"""Every form that an author can write. `number` is written as its id alone."""
+"""Every form that an author writes between braces. `number` is written as its id alone."""
+
+REFERENCE = Form("reference", "[@KEY]")
+"""A citation of a work. It has square brackets, as other programs write it."""
 
 STYLES = ("plain", "interval", *formatting.STYLES)
 """What `as=` takes. `plain` is text alone, without provenance; `interval` puts the half-width beside the number."""
@@ -89,6 +97,8 @@ def parse(inside: str) -> Placeholder:
     Raises:
         PublishError: The form or an option is unknown, or its argument is missing or wrong.
     """
+    if inside.startswith("[@"):
+        return Placeholder(REFERENCE, inside)
     text = " ".join(inside.split()) if '"' not in inside else inside.strip()
     word = text.split(maxsplit=1)[0] if text else ""
     if word in FORMS and word != "number":

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
-from hooks import branches, claims, forms, leftovers, markup, provenance
+from hooks import branches, cited_works, claims, elsewhere, forms, leftovers, markup, provenance
+from hooks.book import Book
 from hooks.errors import Place, PublishError
+from hooks.machines import Choice
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import Placeholder, parse
+from hooks.slots import ATTRIBUTE, Slots
 
 if TYPE_CHECKING:
     from hooks.extension import Site
@@ -32,6 +36,8 @@ _BLOCKS = _HEADINGS | {"p", "li", "dd", "dt", "tr", "div", "caption", "summary"}
 
 _CONTROL = ("when", "otherwise", "end")
 
+Node = TypeVar("Node", Element, Element | str)
+
 
 class Resolver:
     """One pass over one tree.
@@ -41,16 +47,32 @@ class Resolver:
         page: The page, which is told what it used and what is wrong.
         found: What stands between the braces of each placeholder, by its index.
         md: The conversion, which holds finished HTML for us.
+        main: The pass for the site's main run, where this one is for another.
+        choice: That other run.
     """
 
-    def __init__(self, site: Callable[[], Site], page: PageState, found: list[str], md: Markdown) -> None:
+    def __init__(
+        self,
+        site: Callable[[], Site],
+        page: PageState,
+        found: list[str],
+        md: Markdown,
+        main: Resolver | None = None,
+        choice: Choice | None = None,
+    ) -> None:
         self._site = site
         self.page = page
         self.found = found
         self.md = md
-        self._parsed: dict[int, tuple[Placeholder | None, Place]] = {}
+        self.choice = choice
+        self.slots: Slots | None = Slots() if choice else None
+        self.switch_at: tuple[Element, Element] | None = None
+        self._elsewhere: elsewhere.Elsewhere | None = None
+        self._books: list[Book] = main._books if main else []
+        self._parsed: dict[int, tuple[Placeholder | None, Place]] = main._parsed if main else {}
         self._texts: dict[Element, str] = {}
-        self._late: list[tuple[Element, Element]] = []
+        self._late: list[tuple[int, Element, Element]] = []
+        self._listed: tuple[Element, Element] | None = None
         self._blocks: list[Element] = []
         self._unfinished = False
 
@@ -68,19 +90,55 @@ class Resolver:
                     self._parse(int(match[1]))
             if item.tag == TAG:
                 self._parse(self._index(item))
-        self._inside(root, frozenset())
-        for parent, waiting in self._late:
-            origins = provenance.measured_in((use.reading for use in self.page.numbers), self.page.uri)
-            markup.stand_alone(parent, waiting, origins)
+        forms_used = {parsed.form.name for parsed, _ in self._parsed.values() if parsed}
+        if forms_used & elsewhere.FORMS:
+            self._elsewhere = elsewhere.begin(self, root)
+        self.resolve(root)
+        if self._elsewhere is not None:
+            self._elsewhere.resolve()
+        self._list_references(root)
+        elsewhere.place_switch(self, root, self._elsewhere)
         if self.page.popovers:
             self.site.gallery.set_aside(root)
 
+    def resolve(self, root: Element) -> None:
+        """Resolve what was parsed."""
+        self._inside(root, frozenset())
+        for index, parent, waiting in self._late:
+            readings = (use.reading for use in self.page.numbers)
+            origins = provenance.measured_in(readings, self.page.uri, catalogued=self.page.catalogued)
+            markup.stand_alone(parent, waiting, self._put(index, origins))
+
+    def _list_references(self, root: Element) -> None:
+        """List what the page cites, where it asks for that, or else at its end."""
+        origins = [use.reading.origin for use in self.page.numbers if use.reading.kind == "cited"]
+        if any(origins):
+            cited_works.note_sources(origins, self.site.book.store.cited, self.page)
+        if self._listed is not None:
+            markup.stand_alone(*self._listed, cited_works.listed(self.page, self.site.references, self.md))
+        elif self.page.references:
+            root.append(markup.element("h2", {"id": "references"}, cited_works.TITLE))
+            root.append(cited_works.listed(self.page, self.site.references, self.md))
+
+    def watch(self, books: list[Book]) -> None:
+        """Note from now on what depends on the run; `books` are those of all runs that the page can show."""
+        self.slots, self._books = Slots(), books
+
     def fill(self, html: str) -> str:
         """Put plain forms where a placeholder stands in an attribute of raw HTML."""
-        return _MARK_IN_HTML.sub(lambda match: markup.escaped(self._plain(int(match[1]))), html)
+        html = _MARK_IN_HTML.sub(lambda match: f"\x02spliced:{match[1]}\x03", html)
+        if self.slots is not None:
+            html = self.slots.mark_raw(html)
+        return _MARK.sub(lambda match: markup.escaped(self._plain(int(match[1]))), html)
+
+    def plain(self, text: str) -> str:
+        """Text with marks in it, with each in its plain form."""
+        return _MARK.sub(lambda match: self._plain(int(match[1])), text)
 
     def finish(self, html: str) -> None:
         """Note an error for all braces that are left in the finished HTML outside code, and for mixed runs."""
+        if self._elsewhere is not None:
+            self._elsewhere.finish()
         for text in leftovers.find(html):
             self.page.errors.append(leftovers.error(text, self.page))
         self.page.refuse_mixed_runs()
@@ -156,13 +214,17 @@ class Resolver:
             )
             markup.replace(parent, parent[index], None)
             return 0
+        around = None
         try:
             chosen = branches.holds(parsed, self.site.book)
         except PublishError as error:
-            self.page.errors.append(error.at(place))
-            chosen = True
+            if self.choice is None:
+                self.page.errors.append(error.at(place))
+            chosen = self.choice is None
+        if self.slots is not None and branches.differ(parsed, self._books):
+            around = self.slots.branch(str(self._index(mark)), chosen, block=mark is not parent[index])
         try:
-            branches.choose(parent, index, chosen, self._control)
+            branches.choose(parent, index, chosen, self._control, around)
         except PublishError as error:
             self.page.errors.append(error.at(place))
             markup.replace(parent, parent[index], None)
@@ -178,7 +240,11 @@ class Resolver:
             if parsed.form.name == "claim":
                 self._claim(parent, waiting, parsed)
             elif parsed.form.name == "measured-in":
-                self._late.append((parent, waiting))
+                self._late.append((self._index(waiting), parent, waiting))
+            elif parsed.form.name == "references":
+                self._listed = parent, waiting
+            elif parsed.form.name == "machine-switch":
+                self.switch_at = parent, waiting
             else:
                 self._make(parent, waiting, parsed, place, within)
         except PublishError as error:
@@ -192,6 +258,8 @@ class Resolver:
         context = forms.Context(self.site, self.page, within, self.md, lambda: self._read(self._blocks[-1]))
         with self.page.using(place):
             made = forms.MAKERS[parsed.form.name](parsed, context)
+        if made.depends_on_run:
+            made = replace(made, node=self._put(self._index(waiting), made.node, block=made.block))
         if made.block:
             block = made.node if isinstance(made.node, Element) else self.md.htmlStash.store(made.node)
             markup.stand_alone(parent, waiting, block)
@@ -202,9 +270,11 @@ class Resolver:
 
     def _attributes(self, item: Element) -> None:
         """Alt texts and titles take the plain form."""
-        for name, value in item.attrib.items():
-            if _MARK.search(value):
+        for name, value in list(item.attrib.items()):
+            if mark := _MARK.search(value):
                 item.set(name, self._attribute(value))
+                if self.slots is not None:
+                    self.slots.attribute(item.get(ATTRIBUTE, f"{mark[1]}a"), item, name)
 
     def _attribute(self, value: str) -> str:
         return _MARK.sub(lambda match: markup.inert(self._plain(int(match[1]), value)), value)
@@ -225,19 +295,28 @@ class Resolver:
     # --- forms that depend on what is around them ---------------------------------------------------
 
     def _claim(self, parent: Element, waiting: Element, parsed: Placeholder) -> None:
+        index = self._index(waiting)
         sentence, seen = claims.take_sentence(parent, waiting, self._read)
         alias = parsed.options.get("run")
-        use, verdict = claims.check(parsed.argument, seen, self.site.book, alias)
+        check = claims.check if self.choice is None else claims.check_elsewhere
+        use, verdict = check(parsed.argument, seen, self.site.book, alias)
         self.page.claims.append(use)
         self.page.numbers.extend(
             NumberUse(item, item.text(), alias, labelled=True) for item in verdict.readings.values()
         )
-        if use.held is False:
+        if use.held is False and self.choice is None:
             raise claims.contradiction(use, verdict, self.site.published, alias)
-        claims.mark(use, self.page, sentence)
+        mark = claims.mark(use, self.page, sentence, self.choice.name if self.choice else None)
+        if self.slots is not None and not alias:
+            self.slots.put(str(index), mark, block=False)
+            self.slots.attribute(f"{index}s", sentence, "class")
         self._texts[sentence] = seen
 
     # --- helpers ------------------------------------------------------------------------------------
+
+    def _put(self, index: int, made: Node, *, block: bool = False) -> Node:
+        """Note what depends on the run, where that is wanted."""
+        return made if self.slots is None else self.slots.put(str(index), made, block=block)
 
     def _control(self, item: Element) -> str | None:
         """Whether the element is a mark of `when`, or a paragraph that holds nothing else."""

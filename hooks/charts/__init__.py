@@ -57,6 +57,8 @@ def build(name: str, book: Book, alias: str | None, options: Mapping[str, str] |
     found = book.find(alias) if kind.of_run else None
     if isinstance(found, Refusal):
         return _to_come(name, key, kind, found)
+    if found is not None and found is book.stand_in:
+        key += f".{found.id}"
     return replace(kind.make(Asked(book, alias, options)), key=key)
 
 

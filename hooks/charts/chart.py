@@ -42,6 +42,10 @@ class Chart:
     key: str = ""
 
 
+NOTHING = Refusal("unavailable", "this run measured nothing that the chart draws")
+"""Why there is nothing to draw from a run that has no cell of a chart, and no refusal either."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a page asked of a chart: the run, and options by name."""

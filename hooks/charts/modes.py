@@ -7,7 +7,7 @@ from typing import Any
 
 from hooks import formatting
 from hooks.charts import words
-from hooks.charts.chart import Asked, Chart, Column
+from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, capital, decode, main_of
 
 PERCENT = 0.01
@@ -26,7 +26,11 @@ def decode_modes(asked: Asked) -> Chart:
         for tokens, reading in share.points
     ]
     readings = [reading for _, _, reading, _ in points]
-    refusal = None if any(line.good for line in shares) else next(r.refusal for r in readings if r.refusal)
+    refusal = (
+        None
+        if any(line.good for line in shares)
+        else next((r.refusal for r in readings if r.refusal), NOTHING)
+    )
     notes = (
         words.bars(readings),
         "The ceiling is the read bandwidth probed right before and right after each sample. ",

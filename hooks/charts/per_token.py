@@ -7,7 +7,7 @@ from typing import Any
 
 from hooks import formatting
 from hooks.charts import words
-from hooks.charts.chart import Asked, Chart, Column
+from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, decode, main_of, prefill, scale
 
 TIME = "Time per token, prefill against decode"
@@ -82,7 +82,11 @@ def _chart(
 ) -> Chart:
     points = [(line.name, tokens, reading) for line in series for tokens, reading in line.points]
     readings = tuple(reading for _, _, reading in points)
-    refusal = None if any(line.good for line in series) else next(r.refusal for r in readings if r.refusal)
+    refusal = (
+        None
+        if any(line.good for line in series)
+        else next((r.refusal for r in readings if r.refusal), NOTHING)
+    )
     suffix = column.key.removeprefix("value")
     notes = (
         words.bars(readings),

@@ -11,7 +11,7 @@ from hooks import formatting
 from hooks.charts import words
 from hooks.charts.ceilings import Ceiling, as_cited, bands, measured, roofs
 from hooks.charts.ceilings import cited as cited_by
-from hooks.charts.chart import Asked, Chart, Column
+from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import capital, color_of, main_of
 from hooks.drawings.marks import Spot
 from hooks.readings import Reading, cell_words
@@ -50,7 +50,9 @@ def roofline(asked: Asked) -> Chart:
     ceilings = list(measured(asked.run))
     cited = cited_by(asked)
     drawn = [point for point in points if point.intensity is not None]
-    refusal = None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), None)
+    refusal = (
+        None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), NOTHING)
+    )
     notes = (
         words.bars([point.rate for point in points]),
         bands(ceilings),

@@ -9,7 +9,7 @@ from typing import Any
 
 from hooks import formatting
 from hooks.charts import words
-from hooks.charts.chart import Asked, Chart, Column
+from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.definitions import Measured
 from hooks.drawings.marks import Dot
 from hooks.errors import PublishError, nearest
@@ -83,7 +83,7 @@ def samples(asked: Asked) -> Chart:
             for shot in shots
         ),
         readings=(reading,),
-        refusal=None if drawn else reading.refusal,
+        refusal=None if drawn else reading.refusal or NOTHING,
         draw=lambda narrow: _draw(drawn, reading, narrow),
     )
 

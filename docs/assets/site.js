@@ -1,73 +1,13 @@
 /*
- * What the pages do beyond plain HTML and CSS: the headline that is written token by token, and manners for the
- * provenance popovers (tap, Escape, staying inside the window). Everything readable is in the HTML already; without
- * this file nothing is missing. No request, no eval, no inline script, so a strict Content-Security-Policy may stand.
+ * What every page does beyond plain HTML and CSS: manners for the provenance popovers (tap, Escape, staying inside the
+ * window), and the scripts that only some pages need. Everything readable is in the HTML already; without this file
+ * nothing is missing. No eval, no inline script, so a strict Content-Security-Policy may stand.
  *
  * Material replaces the page's content without a full load, and `document$` fires after each such replacement.
  * Listeners therefore sit on `document` once, and only per-page set-up runs again.
  */
 (() => {
   "use strict";
-
-  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-
-  // ---------------------------------------------------------------- headline
-
-  /* Faster than this per token nobody sees single tokens: slow down by a whole factor, and say so. */
-  const FASTEST_VISIBLE_S = 0.15;
-
-  let timers = [];
-
-  function stopWriting() {
-    timers.forEach(clearTimeout);
-    timers = [];
-  }
-
-  /** Seconds between two tokens, and the whole-number factor by which that is slowed. */
-  function pace(secondsPerToken) {
-    const slowdown = Math.max(1, Math.ceil(FASTEST_VISIBLE_S / secondsPerToken));
-    return { interval_s: secondsPerToken * slowdown, slowdown };
-  }
-
-  /** Shows the headline's tokens one after another. They keep their place meanwhile, so nothing shifts. */
-  function write(headline, interval_s) {
-    stopWriting();
-    const tokens = [...headline.querySelectorAll(".token")];
-    headline.classList.remove("is-done");
-    headline.classList.add("is-writing");
-    tokens.forEach((token) => token.classList.remove("is-written", "is-last"));
-    tokens.forEach((token, index) => {
-      timers.push(setTimeout(() => {
-        if (index > 0) tokens[index - 1].classList.remove("is-last");
-        token.classList.add("is-written", "is-last");
-        if (index === tokens.length - 1) {
-          timers.push(setTimeout(() => {
-            token.classList.remove("is-last");
-            headline.classList.replace("is-writing", "is-done");
-          }, interval_s * 1000));
-        }
-      }, (index + 1) * interval_s * 1000));
-    });
-  }
-
-  function setUpHeadline(headline) {
-    stopWriting();
-    /* The measured value as the build wrote it, e.g. "0.352 s". */
-    const secondsPerToken = parseFloat(document.querySelector("[data-seconds-per-token]")?.dataset.secondsPerToken);
-    const controls = document.querySelector(".headline-controls");
-    if (!(secondsPerToken > 0) || still.matches) {
-      headline.classList.add("is-still");
-      return;
-    }
-    const { interval_s, slowdown } = pace(secondsPerToken);
-    if (controls) {
-      controls.querySelector(".headline-slowdown").textContent =
-        slowdown > 1 ? `, slowed ${slowdown} times so that the eye can follow` : "";
-      controls.querySelector(".headline-replay").addEventListener("click", () => write(headline, interval_s));
-      controls.classList.add("is-ready");
-    }
-    write(headline, interval_s);
-  }
 
   // ---------------------------------------------------------------- popovers
 
@@ -110,21 +50,36 @@
     });
   }
 
-  document.addEventListener("click", ({ target }) => {
-    const wrapper = wrapperAt(target);
+  function toggle(wrapper) {
     close(wrapper);
-    if (!wrapper || target.closest(".provenance")) return;
     const open = wrapper.classList.toggle("is-open");
     wrapper.classList.toggle("is-dismissed", !open);
     if (open) place(wrapper);
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    const wrapper = wrapperAt(target);
+    if (wrapper && !target.closest(".provenance, .term")) toggle(wrapper);
+    else close(wrapper);
   });
+
+  /* A term is a link to the glossary, and explains itself to a pointer that rests on it. A finger cannot rest: its tap
+     explains, as that on a number does. Caught before Material, which would follow the link. */
+  const finger = window.matchMedia("(hover: none)");
+  document.addEventListener("click", (event) => {
+    const term = event.target instanceof Element && event.target.closest(".term");
+    if (!term || !finger.matches) return;
+    event.preventDefault();
+    event.stopPropagation();
+    toggle(wrapperAt(term));
+  }, true);
 
   document.addEventListener("keydown", (event) => {
     const wrapper = wrapperAt(event.target);
     if (event.key === "Escape") {
       close(null);
       document.querySelectorAll(`${WRAPPER}:is(:hover, :focus-within)`).forEach((each) => each.classList.add("is-dismissed"));
-    } else if ((event.key === "Enter" || event.key === " ") && wrapper) {
+    } else if ((event.key === "Enter" || event.key === " ") && wrapper && !event.target.closest("a")) {
       event.preventDefault();
       event.target.click();
     }
@@ -132,19 +87,23 @@
 
   // ---------------------------------------------------------------- each page
 
-  /* Once for the page as loaded, and again whenever Material replaces the content. From a file its document$ never
-     fires, so the first time does not wait for it. */
-  const begun = new WeakSet();
+  /* A part of a page that needs a script of its own names it, from the site's root: data-script="assets/replay.js". Each
+     is loaded once, where it is first wanted, and follows document$ by itself from then on. */
+  const root = new URL("..", document.currentScript.src);
+  const wanted = new Set();
 
   function begin() {
-    const headline = document.querySelector(".headline");
-    if (!headline) stopWriting();
-    else if (!begun.has(headline)) {
-      begun.add(headline);
-      setUpHeadline(headline);
-    }
+    document.querySelectorAll("[data-script]").forEach(({ dataset }) => {
+      if (wanted.has(dataset.script)) return;
+      wanted.add(dataset.script);
+      const script = document.createElement("script");
+      script.src = new URL(dataset.script, root);
+      document.head.append(script);
+    });
   }
 
+  /* Once for the page as loaded, and again whenever Material replaces the content. From a file its document$ never
+     fires, so the first time does not wait for it. */
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
   window.document$?.subscribe(begin);

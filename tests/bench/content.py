@@ -135,7 +135,8 @@ def notebook(cells_: list[tuple[str, str]]) -> str:
 def ours(folder: Path, size: Size) -> None:
     """A copy of this project with the generated content and data."""
     shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "docs/assets", folder / "docs/assets")
+    for part in ("docs/assets", "docs/.overrides"):
+        shutil.copytree(ROOT / part, folder / part)
     fixture_data.site_data(folder / "site_data")
     for run in range(size.runs):
         write_run(folder, size, run)

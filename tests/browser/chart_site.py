@@ -33,6 +33,34 @@ CHARTS = (
 FILLER = "Text that only takes up room, so that a page is longer than its window.\n\n" * 40
 
 
+ONE_MACHINE = "---\nmachines: false\n---\n\n"
+"""Charts are drawn from the main run alone: those of other runs would take as long again for each."""
+
+MACHINES = """# Machines {#machines}
+
+A token takes {{ decode.seconds_per_token }}, and one that is read {{ prefill.seconds_per_token }}. It takes more than a tenth of a second.
+{{ claim decode.seconds_per_token > 0.1 }} The model has {{ model qwen2.5-1.5b.layers }} layers.
+
+{{ when energy.decode_over_prefill }}
+
+Energy was measured: {{ energy.decode_over_prefill }} times as much.
+
+{{ otherwise }}
+
+Energy was not measured. The reason is: {{ energy.decode_over_prefill }}.
+
+{{ end }}
+
+## At depth {{ decode.seconds_per_token.at_1000 }} {#depth}
+
+{{ chart time-per-token }}
+
+<span class="pace" data-seconds-per-token="{{ decode.seconds_per_token as=exact }}">The pace.</span>
+
+[Other](other.md)
+"""
+
+
 def pages() -> dict[str, str]:
     """The pages' sources."""
     charts = "".join(
@@ -40,8 +68,10 @@ def pages() -> dict[str, str]:
     )
     return {
         "index.md": "# Start {#start}\n\n[All charts](charts.md) and [more](more.md)\n",
-        "charts.md": f"# All charts {{#all}}\n\n{charts}[More](more.md)\n",
-        "more.md": "# More {#more}\n\n"
+        "charts.md": f"{ONE_MACHINE}# All charts {{#all}}\n\n{charts}[More](more.md)\n",
+        "machines.md": MACHINES,
+        "other.md": "# Other {#other}\n\nA token takes {{ decode.seconds_per_token }}. [Back](machines.md)\n",
+        "more.md": f"{ONE_MACHINE}# More {{#more}}\n\n"
         f"{{{{ chart decode-by-depth }}}}\n\n{FILLER}"
         "## Below {#below}\n\n{{ chart time-per-token }}\n\n"
         '??? note "Folded"\n\n    {{ chart decode-modes }}\n\n[All charts](charts.md)\n\n' + FILLER,
@@ -51,7 +81,8 @@ def pages() -> dict[str, str]:
 def build(folder: Path, out: Path, url: str) -> None:
     """Write the project into `folder` and build it into `out`, to be served at `url`."""
     shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "docs/assets", folder / "docs/assets")
+    for part in ("docs/assets", "docs/.overrides"):
+        shutil.copytree(ROOT / part, folder / part)
     for name, text in pages().items():
         (folder / "docs" / name).write_text(text, encoding="utf-8")
     shutil.copy(ROOT / "docs/quantities.toml", folder / "docs")
@@ -60,7 +91,7 @@ def build(folder: Path, out: Path, url: str) -> None:
     for run in (fixture_data.gpu_run, fixture_data.small_run, fixture_data.imported_run):
         run(data)
     shutil.copy(ROOT / "mkdocs.yml", folder / "base.yml")
-    settings = {"INHERIT": "base.yml", "site_url": url, "nav": ["index.md", "charts.md", "more.md"]}
+    settings = {"INHERIT": "base.yml", "site_url": url, "nav": ["index.md", *(name for name in pages() if name != "index.md")]}
     (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(out)],

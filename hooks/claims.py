@@ -123,6 +123,7 @@ def mark(use: ClaimUse, page: PageState, sentence: Element, machine: str | None 
     sentence.set("class", _CLASSES[use.held])
     sentence.set("data-claim", element("i", {"x": use.expression}).attrib["x"])
     made = element("span", {"class": "has-provenance"}, trigger, box(name, title, rows))
+    made.text = " " if use.held is False else None
     sentence.append(made)
     return made
 

@@ -213,11 +213,11 @@ def load(site_data: Path, run_id: str) -> tuple[Json, list[Json]]:
 
 
 def find(site_data: Path, run_id: str) -> Path:
-    """The folder of the run called `run_id`, or whose id alone begins so.
+    """The folder of the run called `run_id`, or whose id alone begins so; its path, as runs print it, is a name too.
 
     Raises UsageError with the nearest known where there is none, or more than one.
     """
-    found = [p for p in run_folders(site_data) if p.name == run_id]
+    found = [p for p in run_folders(site_data) if p.name == run_id or p.resolve() == Path(run_id).resolve()]
     found = found or [p for p in run_folders(site_data) if p.name.startswith(run_id)]
     if len(found) != 1:
         raise UsageError(_no_such_run(site_data, run_id))

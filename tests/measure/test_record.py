@@ -131,9 +131,10 @@ def test_one_run_at_a_time(site_data: Path) -> None:
         pass
 
 
-def test_a_run_is_found_by_the_beginning_of_its_id(site_data: Path) -> None:
+def test_a_run_is_found_by_the_beginning_of_its_id_and_by_its_path(site_data: Path) -> None:
     new_run(site_data).append(SAMPLE)
     run, samples = record.load(site_data, "r")
     assert run["run_id"] == "r1" and len(samples) == 1
+    assert record.find(site_data, f"{samples_file(site_data).parent}/") == samples_file(site_data).parent
     with pytest.raises(UsageError, match="no single run 'q'"):
         record.load(site_data, "q")

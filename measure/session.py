@@ -143,7 +143,9 @@ class Session:
         """Once a run: whether each faster mode computes what eager does. One that does not is not measured."""
         assert self.record is not None
         checks: dict[str, Json] = {c["mode"]: c for c in self.record.run.get("mode_checks", [])}
-        modes = dict.fromkeys(p.cell.mode for p in self._plan.cells if p.cell.experiment in ("prefill", "decode"))
+        modes = dict.fromkeys(
+            p.cell.mode for p in self._plan.cells if p.cell.experiment in ("prefill", "decode")
+        )
         for mode in modes:
             cells = self._open_cells(mode)
             if mode == "eager" or not cells:

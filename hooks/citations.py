@@ -47,7 +47,7 @@ class Author:
     @property
     def inverted(self) -> str:
         """The name as lists sort it: `Curie, Marie`."""
-        return f"{_line(self.name)}, {_line(self.given)}" if self.given is not None else _line(self.name)
+        return f"{line(self.name)}, {line(self.given)}" if self.given is not None else line(self.name)
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class Record:
             raise ValueError(f"kind: expected {', '.join(GENRES)}; found {self.kind}")
         date.fromisoformat(self.date)
         texts = (self.title, self.site, self.version, *(author.name for author in self.authors))
-        if not self.authors or not all(map(_line, texts)):
+        if not self.authors or not all(map(line, texts)):
             raise ValueError(f"a record needs a title, a site, a version and authors; found {texts}")
 
     @property
     def full_title(self) -> str:
         """The title in one line; with a number's value, since every style prints the title."""
-        return f"{_line(self.title)}: {_line(self.value)}" if self.value else _line(self.title)
+        return f"{line(self.title)}: {line(self.value)}" if self.value else line(self.title)
 
     @property
     def genre(self) -> str:
@@ -102,7 +102,7 @@ class Record:
     @property
     def version_words(self) -> str:
         """The version as a text names it."""
-        return "unpublished version" if self.version == UNPUBLISHED else f"version {_line(self.version)}"
+        return "unpublished version" if self.version == UNPUBLISHED else f"version {line(self.version)}"
 
     @property
     def data_words(self) -> str | None:
@@ -111,7 +111,7 @@ class Record:
             return None
         several = "runs" if "," in self.run_id else "run"
         measured = f", measured {self.run_date}" if self.run_date else ""
-        return f"Data: {several} {_line(self.run_id)}{measured}"
+        return f"Data: {several} {line(self.run_id)}{measured}"
 
     @property
     def name(self) -> str:
@@ -131,7 +131,7 @@ def apa(record: Record) -> str:
         ", ".join(names),
         f"({day.year}, {day:%B} {day.day})",
         f"{record.full_title} {what}",
-        _line(record.site),
+        line(record.site),
         record.data_words,
     ]
     text = " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts if part)
@@ -145,7 +145,7 @@ def bibtex(record: Record) -> str:
         "author": " and ".join(_bibtex_name(author) for author in record.authors),
         "title": _braced(record.full_title),
         "type": tex(record.genre),
-        "institution": _braced(_line(record.site)),
+        "institution": _braced(line(record.site)),
         "number": tex(record.version_words),
         "year": str(day.year),
         "month": f"{day:%b}".lower(),
@@ -169,7 +169,7 @@ def ris(record: Record) -> str:
         ("TI", record.full_title),
         ("PY", record.date[:4]),
         ("DA", record.date.replace("-", "/")),
-        ("PB", _line(record.site)),
+        ("PB", line(record.site)),
         ("ET", record.version_words),
         ("M3", record.genre),
         ("N1", record.data_words),
@@ -187,15 +187,14 @@ def csl_json(record: Record) -> str:
         "type": "dataset" if record.kind in _DATA else "report",
         "title": record.full_title,
         "author": [
-            {"family": _line(author.name), "given": _line(author.given)}
+            {"family": line(author.name), "given": line(author.given)}
             if author.given is not None
-            else {"literal": _line(author.name)}
+            else {"literal": line(author.name)}
             for author in record.authors
         ],
         "issued": {"date-parts": [[int(part) for part in record.date.split("-")]]},
-        "publisher": _line(record.site),
-        "version": _line(record.version),
-        "number": record.version_words,
+        "publisher": line(record.site),
+        "version": line(record.version),
         "genre": record.genre,
         "language": "en",
         "note": record.data_words,
@@ -242,7 +241,7 @@ def block(record: Record) -> str:
 _NO_ADDRESS = "This copy of the site was built without its address, so its citations have none."
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
     """Text in one line: every run of white space is one space, and control characters are gone."""
     kept = (c if c.isspace() or _is_text(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
     return " ".join("".join(kept).split())
@@ -260,25 +259,47 @@ def _slug(text: str) -> str:
 
 def _apa_name(author: Author) -> str:
     if author.given is None:
-        return _line(author.name)
-    initials = " ".join(f"{part[0]}." for part in _line(author.given).split())
-    return f"{_line(author.name)}, {initials}" if initials else _line(author.name)
+        return line(author.name)
+    initials = " ".join(f"{part[0]}." for part in line(author.given).split())
+    return f"{line(author.name)}, {initials}" if initials else line(author.name)
 
 
 _TEX = {
     "\\": r"{\textbackslash}",
-    "{": r"{\textbraceleft}",
-    "}": r"{\textbraceright}",
     "~": r"{\textasciitilde}",
     "^": r"{\textasciicircum}",
     **{character: f"\\{character}" for character in "&%$#_"},
 }
-"""BibTeX counts braces even after a backslash, so those of a text have names."""
+_PAIR = {"{": r"\{", "}": r"\}"}
+_ALONE = {"{": r"{\textbraceleft}", "}": r"{\textbraceright}"}
+"""BibTeX counts braces even after a backslash, so one without its other has a name."""
+
+_LIGATURES = {"--", "``", "''", "?`", "!`", ",,", "<<", ">>"}
+"""What TeX prints as one sign."""
 
 
 def tex(text: str) -> str:
     """Text as TeX writes it, so that BibTeX and what reads it give the text back."""
-    return "".join(_TEX.get(character, character) for character in text)
+    paired = _paired(text)
+    made = ""
+    for index, character in enumerate(text):
+        if text[index - 1 : index + 1] in _LIGATURES:
+            made += "{}"
+        braces = _PAIR if index in paired else _ALONE
+        made += braces.get(character) or _TEX.get(character, character)
+    return made
+
+
+def _paired(text: str) -> set[int]:
+    """The places of braces that open and close one another."""
+    waiting: list[int] = []
+    found: set[int] = set()
+    for index, character in enumerate(text):
+        if character == "{":
+            waiting.append(index)
+        elif character == "}" and waiting:
+            found |= {waiting.pop(), index}
+    return found
 
 
 def _braced(text: str) -> str:
@@ -288,8 +309,8 @@ def _braced(text: str) -> str:
 
 def _bibtex_name(author: Author) -> str:
     if author.given is None:
-        return _braced(_line(author.name))
-    return f"{_braced(_line(author.name))}, {_braced(_line(author.given))}"
+        return _braced(line(author.name))
+    return f"{_braced(line(author.name))}, {_braced(line(author.given))}"
 
 
 def _address(url: str) -> str:

@@ -213,7 +213,7 @@ def meta_tags(record: Record, description: str | None = None) -> str:
         ("fulltext_html_url", record.url),
     ]
     return "".join(
-        f'<meta name="citation_{name}" content="{escaped(" ".join(content.split()))}">'
+        f'<meta name="citation_{name}" content="{escaped(citations.line(content))}">'
         for name, content in tags
-        if content
+        if content and citations.line(content)
     )

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from hooks.cache import Cache, digest, file_digest
 from hooks.citations import tex
 from hooks.errors import Place, PublishError, nearest
@@ -212,11 +214,10 @@ def title_of(page: Path) -> str | None:
     else:
         text = page.read_text(encoding="utf-8-sig")
         found = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-        lines = found[1].split("\n") if found else []
-        head = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+        head = (yaml.safe_load(found[1]) if found else None) or {}
     heading = _HEADING.search(_FENCE.sub("", text))
-    title = head.get("title") or (heading[1] if heading else None)
-    return title.strip("\"'*_") if title else None
+    title = head.get("title") or (re.sub(r"[*`]", "", heading[1]) if heading else None)
+    return str(title) if title else None
 
 
 def _line(text: str, key: str) -> int | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import markdown
 import pytest
 from bs4 import BeautifulSoup
-from pylatexenc.latex2text import LatexNodes2Text
 
 from hooks import references
 from hooks.errors import PublishError, PublishErrors
@@ -26,12 +25,6 @@ BIB = """
 @misc{nobody, title = {Five}, url = {javascript:alert(1)}}
 @misc{page, page = {pages/here.md}}
 """
-
-
-def texts_of_latex(text: str) -> str:
-    """What TeX would print, as pylatexenc reads it; without the braces that keep capitals."""
-    found: str = LatexNodes2Text(keep_braced_groups=False, strict_latex_spaces=True).latex_to_text(text)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +82,9 @@ def test_a_reference_has_its_links_and_none_of_its_markup(citing_site: Site) -> 
 
 def test_a_page_of_the_site_is_cited_by_its_title(citing_site: Site) -> None:
     page = convert("As said before [@page].", citing_site)
-    assert page.p is not None and page.p.text == "As said before (Here & *now*)."
+    assert page.p is not None and page.p.text == "As said before (Here & now)."
     (link,) = page.select("ul.references a:not(.reference-back)")
-    assert (link.text, link["href"]) == ("Here & *now*", "pages/here.md")
+    assert (link.text, link["href"]) == ("Here & now", "pages/here.md")
 
 
 def test_sources_of_cited_numbers_are_listed_and_can_be_cited(citing_site: Site) -> None:
@@ -146,9 +139,9 @@ def test_a_branch_that_is_dropped_cites_nothing(citing_site: Site) -> None:
 
 
 def test_within_a_link_a_label_does_not_link(citing_site: Site) -> None:
-    page = convert('<a href="x.html" markdown="1">see [@one]</a>', citing_site)
-    assert len(page.select("a a")) == 0
-    assert "see (First, 2001)" in page.text
+    page = convert("[see [@one]](x.html)", citing_site)
+    (link,) = page.select("p a")
+    assert (link["href"], link.text) == ("x.html", "see (First, 2001)")
 
 
 def test_works_are_kept_between_builds(site_data: Path, folder: Path, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def vanished(ledger: Ledger, definitions: Definitions, store: Store) -> Iterator
     place = Place(str(definitions.path))
     for id_, alias in sorted({entry.number.name for entry in ledger.entries}, key=str):
         published = _words(ledger.last(id_, alias)[-1])
-        if not _is_known(id_, definitions, store) and id_ not in former_ids:
+        if not is_known(id_, definitions, store) and id_ not in former_ids:
             yield PublishError(
                 f"`{id_}` was published and is not defined any more",
                 place=place,
@@ -104,7 +104,8 @@ def _words(entry: Entry) -> str:
     return f"published last as “{entry.number.text}” in {entry.version}"
 
 
-def _is_known(id_: str, definitions: Definitions, store: Store) -> bool:
+def is_known(id_: str, definitions: Definitions, store: Store) -> bool:
+    """Whether the id is defined, retired or a fact, so that it has a page."""
     if id_ in definitions.quantities or id_ in definitions.retired:
         return True
     if id_.partition(".")[0] not in FOREIGN:

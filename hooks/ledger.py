@@ -163,8 +163,9 @@ class Ledger:
         )
 
     def holds(self, number: Number) -> bool:
-        """Whether the number was published last as it is now."""
-        return any(entry.number.stated == number.stated for entry in self.last(*number.name))
+        """Whether the number was published last as it is now, on every branch."""
+        last = self.last(*number.name)
+        return bool(last) and all(entry.number.stated == number.stated for entry in last)
 
     def version_of(self, number: Number) -> str:
         """The version under which the number can be cited as it is now: the last one, or `UNPUBLISHED`."""

@@ -78,7 +78,9 @@ def append(folder: Path, ledger: Ledger, numbers: Iterable[Number], date: str) -
         return None
     version = next_version(ledger, date)
     after = tuple(sorted(head.key for head in ledger.heads))
-    publication = Publication(version, version.partition(".")[0], _key(version, after, map(asdict, changed)), after)
+    publication = Publication(
+        version, version.partition(".")[0], _key(version, after, map(asdict, changed)), after
+    )
     path = folder / FILE
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text and not text.endswith("\n"):
@@ -163,11 +165,15 @@ def refuse_loss(folder: Path, texts: Iterable[str]) -> None:
     """
     path = folder / FILE
     held = set(path.read_text(encoding="utf-8").split("\n")) if path.is_file() else set()
-    lost = dict.fromkeys(each for text in texts for each in text.split("\n") if each.strip() and each not in held)
+    lost = dict.fromkeys(
+        each for text in texts for each in text.split("\n") if each.strip() and each not in held
+    )
     if lost:
         first = next(iter(lost))
         raise PublishError(
-            "the ledger has lost what was published" if len(lost) == 1 else f"the ledger has lost {len(lost)} lines",
+            "the ledger has lost what was published"
+            if len(lost) == 1
+            else f"the ledger has lost {len(lost)} lines",
             place=Place(str(path)),
             expected=f"every line that git has of it, such as {first[:160]}…",
             found="no such line",

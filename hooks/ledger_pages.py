@@ -18,6 +18,8 @@ from hooks.ledger import Entry, Ledger, Number, Publication, ordered
 from hooks.markup import escaped
 
 URI = "data/changes.md"
+"""The page in docs/ that has a place for the list of changes."""
+
 FOLDER = "data/ledger"
 FILE = "data/ledger.jsonl"
 """The ledger itself, for download."""
@@ -53,7 +55,6 @@ def scripts(ledger: Ledger, numbers: Iterable[Number], definitions: Definitions)
             "id": id_,
             "latest": ledger.latest.version if ledger.latest else None,
             "retired": retired.retired if retired else None,
-            "page": id_ in definitions.quantities or id_ in definitions.retired,
             "numbers": histories,
         }
         # Nothing in it may end a script, should somebody put it into a page.
@@ -98,26 +99,26 @@ def _present_alias(alias: str | None, definitions: Definitions) -> str | None:
 # --- the page of changes ----------------------------------------------------------------------------
 
 
-def page(ledger: Ledger, numbers: Sequence[Number], book: Book, version: str) -> str:
-    """The source of the page that says what changed at each publication."""
+def html(ledger: Ledger, numbers: Sequence[Number], book: Book, version: str) -> str:
+    """The content of the page that says what changed at each publication, newest first; links are seen from its folder."""
     names = Names(book)
-    parts = [_HEAD, _INTRODUCTION]
+    parts: list[str] = []
     unpublished = ledger.changed(numbers)
     if ledger.latest is None:
-        parts.append("Nothing has been published yet.")
-    elif unpublished:
+        return "<p>Nothing has been published yet.</p>"
+    if unpublished:
         rows = [(number, _text(ledger.last(*number.name)), number.text) for number in unpublished]
-        parts += ["## Not yet published {#unpublished}", _NOT_YET, _table(rows, names)]
+        parts += ['<h2 id="unpublished">Not yet published</h2>', f"<p>{_NOT_YET}</p>", _table(rows, names)]
     else:
-        parts.append(f"The pages that you read are those of {version}.")
+        parts.append(f"<p>The pages that you read are those of version {escaped(version)}.</p>")
     shown = ledger.publications[::-1][:SHOWN]
     changed = changes(ledger, {publication.key for publication in shown})
     for publication in shown:
         parts += _section(publication, changed[publication.key], names)
     earlier = len(ledger.publications) - len(shown)
     if earlier:
-        parts.append(f"{earlier:,} earlier publications are in the file.")
-    return "\n\n".join(parts) + "\n"
+        parts.append(f"<p>{earlier:,} earlier publications are in the file.</p>")
+    return "\n".join(parts)
 
 
 def anchor(publication: Publication) -> str:
@@ -130,30 +131,33 @@ def changes(ledger: Ledger, keys: Collection[str]) -> Mapping[str, list[Row]]:
     found: dict[str, list[Row]] = {key: [] for key in keys}
     for entry in sorted(ledger.entries, key=lambda entry: str(entry.number.name)):
         if entry.publication.key in keys:
-            found[entry.publication.key].append((entry.number, _text(ledger.before(entry)), entry.number.text))
+            found[entry.publication.key].append(
+                (entry.number, _text(ledger.before(entry)), entry.number.text)
+            )
     return found
 
 
 def _section(publication: Publication, rows: list[Row], names: Names) -> Iterator[str]:
-    yield f"## {_day(publication.date)}, version {publication.version} {{#{anchor(publication)}}}"
+    title = f"{_day(publication.date)}, version {publication.version}"
+    yield f'<h2 id="{anchor(publication)}">{escaped(title)}</h2>'
     count = "1 number" if len(rows) == 1 else f"{len(rows):,} numbers"
     if publication.after:
-        yield f"{count} changed."
+        yield f"<p>{count} changed.</p>"
         yield _table(rows, names)
     else:
-        yield f"The first publication, with {count}."
-        yield f"<details><summary>All of them</summary>{_table(rows, names)}</details>"
+        yield f"<p>The first publication, with {count}.</p>"
+        yield f'<details class="changes-all"><summary>All of them</summary>{_table(rows, names)}</details>'
 
 
 def _table(rows: Iterable[Row], names: Names) -> str:
-    """Raw HTML on one line, so that nothing in a text is taken for Markdown."""
     body = "".join(
         f"<tr><td>{names.html(number)}</td><td>{escaped(before)}</td><td>{escaped(after)}</td>"
         f"<td>{names.runs(number)}</td></tr>"
         for number, before, after in rows
     )
     head = "".join(f'<th scope="col">{text}</th>' for text in ("Number", "Before", "After", "Run"))
-    return f'<div class="table-wide"><table class="changes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f'<table class="changes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="wide-table">{table}</div>'
 
 
 def _day(text: str) -> str:
@@ -167,17 +171,23 @@ def _text(entries: Sequence[Entry]) -> str:
 
 
 class Names:
-    """What numbers are called, and where their own pages are: links are seen from the folder `data/`, or from `above`."""
+    """What numbers are called, and where their own pages are.
 
-    def __init__(self, book: Book, above: str = "") -> None:
-        self.book, self.above = book, above
+    Args:
+        book: The numbers.
+        above: The way to the folder `data/`, where links are not seen from it.
+        linked: Whether numbers and runs have pages.
+    """
+
+    def __init__(self, book: Book, above: str = "", *, linked: bool = True) -> None:
+        self.book, self.above, self.linked = book, above, linked
         self.former = former.ids(book.definitions)
 
     def html(self, number: Number) -> str:
         """What a number is called, as HTML, with a link to its own page if it has one."""
         id_ = self.former.get(number.id, number.id)
         title = escaped(self._title(id_))
-        known = id_ in self.book.definitions.quantities or id_ in self.book.definitions.retired
+        known = self.linked and former.is_known(id_, self.book.definitions, self.book.store)
         words = f'<a href="{self.above}quantities/{escaped(id_)}.html">{title}</a>' if known else title
         return words + (f" (run {escaped(number.alias)})" if number.alias else "")
 
@@ -185,7 +195,9 @@ class Names:
         """The runs of a number as HTML; those that the data still have are links."""
         there = self.book.store.runs
         return " ".join(
-            f'<a href="{self.above}runs/{escaped(run)}.html">{escaped(run)}</a>' if run in there else escaped(run)
+            f'<a href="{self.above}runs/{escaped(run)}.html">{escaped(run)}</a>'
+            if run in there
+            else escaped(run)
             for run in (number.run or "").split()
         )
 
@@ -198,22 +210,5 @@ class Names:
         except PublishError:
             return id_
 
-
-_HEAD = """---
-title: Changes
-description: What each publication of this site changed, number by number.
-search: {exclude: true}
----
-
-# What changed, and when {#changes}"""
-
-_INTRODUCTION = """Every number on this site comes from a measurement that can be made again, and then the number may be
-another. So the site is published under versions, such as 2026-01-31.2: a date, and a counter for that day. This page
-lists what each publication changed. A citation that carries a version can be compared with today: its link shows beside
-the number what it was then and is now.
-
-The same as data: <a href="ledger.jsonl">ledger.jsonl</a>, one line for each changed number, each holding the version, the value
-with its ends, its unit and its run. As a feed: <a href="../feeds/numbers.atom.xml">Atom</a>,
-<a href="../feeds/numbers.json">JSON Feed</a>."""
 
 _NOT_YET = "The pages that you read state these numbers; no version holds them yet."

@@ -30,6 +30,7 @@ _LEFT_OUT_CLASSES = {
     "claim-mark",
     "chart-tools",
     "cite",
+    "page-end",
     "markdown-skip",
 }
 """Classes of what means nothing without a page around it; `markdown-skip` says only that."""

@@ -76,7 +76,7 @@ def make(
     found = _markdown(pages, outline, site, version, kept)
     found[llms.FILE] = llms.text(site.site, outline.words, version, _links(pages, outline), site.address)
     found |= feeds.files(_notes(pages, outline, day), publisher)
-    found |= feeds.files(_numbers(ledger, book), publisher)
+    found |= feeds.files(_numbers(ledger, book, linked=any(page.uri == ledger_pages.URI for page in pages)), publisher)
     found |= ledger_pages.scripts(ledger, numbers, book.definitions)
     path = book.store.folder / ledger_file.FILE
     if path.is_file():
@@ -155,10 +155,10 @@ def _notes(pages: Sequence[SitePage], outline: Outline, day: datetime) -> feeds.
     return feeds.Feed("notes", _FEEDS["notes"], description, "index.html", feeds.newest(entries, NEWEST))
 
 
-def _numbers(ledger: Ledger, book: Book) -> feeds.Feed:
-    names = ledger_pages.Names(book, "data/")
+def _numbers(ledger: Ledger, book: Book, *, linked: bool) -> feeds.Feed:
+    names = ledger_pages.Names(book, "data/", linked=linked)
     recent = ledger.publications[::-1][:NEWEST]
-    path = html_path(ledger_pages.URI.removesuffix(".md") + ".html")
+    path = ledger_pages.URI.removesuffix(".md") + ".html" if linked else "index.html"
     entries = tuple(_publication(publication, ledger, names, path) for publication in recent)
     description = "What each publication of the site changed, number by number."
     return feeds.Feed("numbers", _FEEDS["numbers"], description, path, entries)

@@ -84,7 +84,7 @@
       return;
     }
     note.prepend(element("code", asked.id), " is not on this page any more: ");
-    if (history?.page) {
+    if (history) {
       note.append(". ", element("a", "Its own page", { href: new URL(`data/quantities/${history.id}.html`, root) }), " has its history.");
     }
     const block = element("p", "", { className: "cited-then" });

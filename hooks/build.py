@@ -7,29 +7,48 @@ was rendered, and ends with `errors` and `published`. Pictures and notebooks are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from hooks import claims, estimates, execution, explorer
-from hooks.cache import Cache, digest
+from hooks import (
+    committed,
+    estimates,
+    execution,
+    explorer,
+    former,
+    ledger_file,
+    machines,
+    other_forms,
+    page_ends,
+    published,
+    stated,
+    switch,
+)
+from hooks.backlinks import SitePage
+from hooks.cache import Cache, digest, of_environment, version
+from hooks.catalogue.catalogue import QUANTITIES, RUNS, Catalogue
+from hooks.citing import Citing, Description
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.files import replace_text
 from hooks.forms import plain_text
 from hooks.gallery import Gallery
+from hooks.ledger import Ledger, Number
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find_in_page
 from hooks.notebooks import Notebooks
-from hooks.pages import NumberUse, PageState
+from hooks.other_forms import Outline
+from hooks.pages import PageState
 from hooks.painter import Painter
 from hooks.policy import write as write_policy
+from hooks.published import dump
+from hooks.rendered import Shelf, basis
 
-PUBLISHED = "published.json"
+PUBLISHED = published.FILE
 LAST_GOOD = "last-good.json"
-VERSION = 1
 
 
 @dataclass
@@ -42,12 +61,29 @@ class Build:
     painter: Painter = field(default_factory=lambda: Painter(Cache(None)))
     notebooks: Notebooks = field(default_factory=Notebooks)
     state: str = ""
+    basis: Callable[[], str] = lambda: ""
+    shelf: Shelf = field(default_factory=lambda: Shelf(Cache(None), "", {}))
     pages: dict[str, PageState] = field(default_factory=dict)
+    drawn: dict[str, str] = field(default_factory=dict)
     extension: SplicedExtension = field(default_factory=SplicedExtension)
+    description: Description | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+    gone: tuple[PublishError, ...] = ()
+    catalogued: bool = False
+    catalogue: Catalogue | None = None
+    _tags: dict[str, str] = field(default_factory=dict)
+    _heads: dict[str, str] = field(default_factory=dict)
+    _frames: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(
-        cls, site_data: Path, quantities: Path, memory: Path, site_dir: Path, cache: Path | None = None
+        cls,
+        site_data: Path,
+        quantities: Path,
+        memory: Path,
+        site_dir: Path,
+        cache: Path | None = None,
+        settings: Sequence[Any] = (),
     ) -> Build:
         """Read the data, and what was published last.
 
@@ -57,6 +93,7 @@ class Build:
             memory: The folder that outlives builds.
             site_dir: Where the site of the last build may be.
             cache: Where results are kept between builds; None keeps none.
+            settings: JSON values on which rendered pages depend, beside the data and what lies beside quantities.toml.
 
         Raises:
             PublishError: The data or quantities.toml are not as they should be.
@@ -69,20 +106,26 @@ class Build:
         estimates.QUANTILES.update(kept.get("quantiles", _quantiles_key()) or {})
         site = Site.open(site_data, quantities, kept, quantities.parent / "glossary.md")
         site.gallery = Gallery(kept, painter)
+        site.choices = machines.choices(site.book)
         for path in (memory / LAST_GOOD, site_dir / PUBLISHED):
             if path.is_file():
-                site.published = _texts(json.loads(path.read_text(encoding="utf-8")))
+                site.published = published.texts(json.loads(path.read_text(encoding="utf-8")))
                 break
         notebooks = Notebooks(
             site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities, cache)
         )
-        build = cls(site, memory, kept, painter, notebooks, state)
+        made_of = partial(basis, site_data, quantities.parent, *settings)
+        shelf = Shelf(kept, made_of(), site.book.store.runs)
+        build = cls(site, memory, kept, painter, notebooks, state, made_of, shelf)
         build.extension.site = site
+        build.ledger = stated.open_ledger(site.book)
+        ledger_file.refuse_loss(site_data, filter(None, [committed.text(site_data / ledger_file.FILE)]))
+        build.gone = tuple(former.vanished(build.ledger, site.book.definitions, site.book.store))
         return build
 
     def begin(self, uri: str, file: str, source: str, first_line: int = 1) -> PageState:
         """Announce the page that is rendered next."""
-        page = PageState(file=file, uri=uri)
+        page = PageState(file=file, uri=uri, catalogued=self.catalogued)
         page.begin(source, first_line)
         self.pages[uri] = page
         self.extension.page = page
@@ -104,7 +147,81 @@ class Build:
                 take, files = self.site.gallery.take, self.site.files
                 cells = {number: take(explorer.place(html, uri, files)) for number, html in made.items()}
                 filled[uri] = notebook.fill(contents[uri], cells)
+        for uri, html in filled.items():
+            self.page(uri).drawn = published.drawn(html)
         return filled
+
+    @cached_property
+    def version(self) -> str:
+        """The published version that the data make the site, or `unpublished`."""
+        return stated.version(self.site.book, self.ledger)
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """Every number that the site states, on the pages that are rendered or on its own."""
+        return stated.numbers(self.site.book, (use for page in self.pages.values() for use in page.numbers))
+
+    def write_other_forms(self, pages: Sequence[SitePage], outline: Outline) -> None:
+        """Make the files for other programs, and the links to them for the heads of pages.
+
+        Args:
+            pages: All pages of the site, as `list_data` left them.
+            outline: What is known of them together.
+        """
+        if self.description is None or self.errors:
+            return
+        self.site.files |= other_forms.make(
+            pages,
+            outline,
+            self.description,
+            self.version,
+            self.ledger,
+            self.numbers,
+            self.site.book,
+            self.kept,
+        )
+        for page in pages:
+            self._heads[page.uri] = other_forms.head(page.url)
+
+    @cached_property
+    def citing(self) -> Citing | None:
+        """What the citations of this site share; None where the host has not described it."""
+        if self.description is None:
+            return None
+        return Citing.of(self.description, self.version, self.ledger)
+
+    def end_pages(self, pages: Sequence[SitePage], described: Mapping[str, str]) -> dict[str, str]:
+        """The pages' HTML by URI with what stands at their ends: who cites them, and how they are cited.
+
+        Args:
+            pages: All pages of the site, as `finish` left them.
+            described: Descriptions of pages, by URI, of those that have one.
+        """
+        if self.citing is None:
+            return {}
+        pages = [replace(page, explained=page_ends.explained(self.page(page.uri))) for page in pages]
+        made = page_ends.make(pages, self.pages, described, self.site.book.store.runs, self.citing)
+        self._tags = {uri: end.tags for uri, end in made.items()}
+        self.site.files.update(end.script for end in made.values() if end.script)
+        return {uri: end.html for uri, end in made.items()}
+
+    def list_data(self, contents: Mapping[str, str], titles: Mapping[str, str]) -> dict[str, str]:
+        """The pages' HTML by URI with the lists of the catalogue, and with links to each page's own data.
+
+        Args:
+            contents: All pages of the site, as `end_pages` left them.
+            titles: Their titles.
+        """
+        if not self.catalogued or self.citing is None or self.errors:
+            return {}
+        self.catalogue = Catalogue(self.site.book, self.kept, self.pages, titles, self.citing)
+        try:
+            return {
+                uri: self.catalogue.complete(uri, html, self.site.files) for uri, html in contents.items()
+            }
+        except PublishError as error:
+            self.page(QUANTITIES).errors.append(error)
+            return {}
 
     def page(self, uri: str) -> PageState:
         """The state of a page, announced or not."""
@@ -114,6 +231,11 @@ class Build:
         """End the processes beside the build."""
         self.notebooks.close()
         self.painter.close()
+
+    def draw(self, name: str, job: str) -> None:
+        """Begin on a PNG file of the site; `job` is what `painter.png_job` says."""
+        self.drawn[name] = job
+        self.painter.start(job, "png")
 
     def plain(self, uri: str, text: str) -> str:
         """A page's title or description with every placeholder in its plain form."""
@@ -129,8 +251,15 @@ class Build:
     def complete(self, uri: str, html: str) -> str:
         """The finished page with its pictures, checked; waits for them."""
         self.check_output(uri, html)
+        html = html.replace("</head>", f"{self._tags.get(uri, '')}{self._heads.get(uri, '')}</head>", 1)
+        page, fill = self.page(uri), self.site.gallery.fill
         try:
-            return self.site.gallery.fill(html)
+            for run_id in page.patches:
+                self.site.files[switch.path(uri, run_id)] = switch.script(page, run_id, fill)
+            finished = fill(html)
+            if uri in (QUANTITIES, RUNS):
+                self._frames[uri] = finished
+            return finished
         except PublishError as error:
             self.page(uri).errors.append(error.at(Place(self.page(uri).file)))
             return html
@@ -139,7 +268,7 @@ class Build:
     def errors(self) -> tuple[PublishError, ...]:
         """All that must not be published, page by page in the order of lines; damaged runs last."""
         found = [error for page in self.pages.values() for error in page.sorted_errors]
-        return (*found, *self.site.book.store.incomplete)
+        return (*found, *self.site.book.store.incomplete, *self.gone)
 
     @property
     def unchecked(self) -> list[str]:
@@ -151,17 +280,18 @@ class Build:
             if claim.held is None
         ]
 
+    @property
+    def untrue_elsewhere(self) -> list[str]:
+        """Claims that do not hold on another machine that pages can show, one line each."""
+        return [line for page in self.pages.values() for line in page.untrue_elsewhere]
+
     def published(self) -> dict[str, Any]:
         """For each page the numbers, claims and charts on it, as they stand in this build."""
-        return {
-            "version": VERSION,
-            "pages": {
-                uri: _page(page) for uri, page in sorted(self.pages.items()) if page.numbers or page.claims
-            },
-            "unasked_runs": {
-                run.id: f"{run.model}, plan {run.plan}, {run.weights}" for run in self.site.book.unasked()
-            },
+        unasked = {
+            run.id: f"{run.model}, plan {run.plan}, {run.weights}{_switched(run.id, self.site)}"
+            for run in self.site.book.unasked()
         }
+        return published.document(self.pages, self.numbers, self.version, unasked)
 
     def remember(self, *, good: bool) -> None:
         """Leave published.json in `memory`, also after a failed build; a good one is what later ones compare with."""
@@ -170,9 +300,12 @@ class Build:
         if good:
             replace_text(self.memory / LAST_GOOD, text)
             self.site.gallery.keep()
+            if self.basis() == self.shelf.basis:  # else something was saved meanwhile, and who knows which page has it
+                self.shelf.keep()
             self.kept.put("state", "last", self.state)
             self.kept.put("quantiles", _quantiles_key(), estimates.QUANTILES)
-            self.kept.prune()
+            for kept in (self.kept, of_environment(self.kept)):
+                kept.prune()
 
     def write_files(self, site_dir: Path) -> None:
         """Write what pages link to, published.json and the data of the charts; then what hosts read."""
@@ -186,6 +319,12 @@ class Build:
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
+        for name, job in self.drawn.items():
+            path = site_dir / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.painter.png(job))
+        if self.catalogue is not None:
+            self.catalogue.write(site_dir, self._frames)
         write_policy(site_dir)
 
 
@@ -195,55 +334,10 @@ def _state(site_data: Path, quantities: Path) -> str:
     return digest([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
 
+def _switched(run_id: str, site: Site) -> str:
+    shown = any(choice.run.id == run_id for choice in site.choices)
+    return "; the switch of each page shows it" if shown else ""
+
+
 def _quantiles_key() -> str:
     return digest("quantiles", version("scipy"))
-
-
-def dump(published: Mapping[str, Any]) -> str:
-    """published.json's text; the same for the same content."""
-    return json.dumps(published, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-
-
-def _page(page: PageState) -> dict[str, Any]:
-    numbers: dict[tuple[str, str | None], dict[str, Any]] = {}
-    for use in page.numbers:
-        numbers.setdefault((use.reading.id, use.alias), _number(use))
-    return {
-        "quantities": list(numbers.values()),
-        "claims": [
-            {
-                "expression": claim.expression,
-                "sentence": claim.sentence,
-                "held": claim.held,
-                "values": claim.values,
-            }
-            for claim in page.claims
-        ],
-        "charts": page.charts,
-    }
-
-
-def _number(use: NumberUse) -> dict[str, Any]:
-    reading = use.reading
-    return {
-        "id": reading.id,
-        "alias": use.alias,
-        "title": reading.title,
-        "value": reading.value,
-        "low": reading.low,
-        "high": reading.high,
-        "unit": reading.unit,
-        "text": use.text,
-        "interval": reading.interval_text(),
-        "run": " ".join(run.id for run in reading.runs) or None,
-        "refusal": reading.refusal.kind if reading.refusal else None,
-    }
-
-
-def _texts(published: Mapping[str, Any]) -> dict[str, str]:
-    """Texts by id, and by id and alias where a page asks for another run."""
-    return {
-        claims.key(number["id"], number["alias"]): number["text"]
-        for page in published.get("pages", {}).values()
-        for number in page["quantities"]
-    }

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from hooks.files import replace_text
+from hooks.files import replace_bytes
 
 KEPT_S = 14 * 86400
 """A result that no build asked for in this time is removed."""
@@ -28,7 +30,7 @@ _FORMAT = "1"
 
 @dataclass(frozen=True)
 class Cache:
-    """JSON values by kind and key, in files of their own.
+    """JSON values and bytes by kind and key, in files of their own.
 
     A file holds the sha256 of the value before the value, so half a file or a damaged one is no result. It is
     written beside its place and moved there in one step, so that no other build reads it half.
@@ -41,28 +43,38 @@ class Cache:
 
     def get(self, kind: str, key: str) -> Any | None:
         """The value; None where there is none that is whole."""
+        text = self.get_bytes(kind, key)
+        try:
+            return None if text is None else json.loads(text)
+        except ValueError:
+            return None
+
+    def put(self, kind: str, key: str, value: Any) -> None:
+        """Keep a value that `json` can write. Failing to do so is no error."""
+        if self.folder is not None:
+            self.put_bytes(kind, key, json.dumps(value, ensure_ascii=False).encode())
+
+    def get_bytes(self, kind: str, key: str) -> bytes | None:
+        """A value of another form; None where there is none that is whole."""
         if self.folder is None:
             return None
         path = self._path(kind, key)
         try:
-            checksum, _, text = path.read_bytes().partition(b"\n")
-            if hashlib.sha256(text).hexdigest().encode() != checksum:
-                return None
-            value = json.loads(text)
-        except (OSError, ValueError):
+            checksum, _, content = path.read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
         with suppress(OSError):
             os.utime(path)  # asked for: keep it
-        return value
+        return content
 
-    def put(self, kind: str, key: str, value: Any) -> None:
-        """Keep a value that `json` can write. Failing to do so is no error."""
-        if self.folder is None:
-            return
-        text = json.dumps(value, ensure_ascii=False)
-        checksum = hashlib.sha256(text.encode()).hexdigest()
-        with suppress(OSError):
-            replace_text(self._path(kind, key), f"{checksum}\n{text}")
+    def put_bytes(self, kind: str, key: str, value: bytes) -> None:
+        """Keep a value of another form."""
+        if self.folder is not None:
+            checksum = hashlib.sha256(value).hexdigest().encode()
+            with suppress(OSError):
+                replace_bytes(self._path(kind, key), checksum + b"\n" + value)
 
     def prune(self, now: float | None = None) -> None:
         """Remove what no build asked for in a long time, and what killed builds left half written."""
@@ -77,6 +89,16 @@ class Cache:
     def _path(self, kind: str, key: str) -> Path:
         assert self.folder is not None
         return self.folder / kind / f"{key}.json"
+
+
+def of_environment(otherwise: Cache) -> Cache:
+    """Where to keep what is made of installed packages alone: in their environment, as compiled code is.
+
+    Args:
+        otherwise: Where to keep it if the environment cannot be written.
+    """
+    folder = Path(sys.prefix) / "var" / "spliced-inference"
+    return Cache(folder) if os.access(sys.prefix, os.W_OK) else otherwise
 
 
 def digest(*parts: Any) -> str:
@@ -118,9 +140,25 @@ def python_files(folder: Path) -> Iterable[Path]:
 @lru_cache(maxsize=1)
 def versions() -> str:
     """A hash of Python's version and of every installed package's name and version."""
-    installed: set[str] = set()
+    return digest(sys.version, sorted(_installed()))
+
+
+def version(package: str) -> str:
+    """An installed package's version, without reading all that it says of itself."""
+    name = re.sub(r"[-_.]+", "_", package).lower()
+    for entry in _installed():
+        found, _, rest = entry.removesuffix(".dist-info").partition("-")
+        if re.sub(r"[-_.]+", "_", found).lower() == name and entry.endswith(".dist-info"):
+            return rest
+    return metadata.version(package)
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    """The folders in which packages say what they are, those first that are imported first."""
+    found: dict[str, None] = {}
     for entry in sys.path:
         with suppress(OSError):
-            names = (item.name for item in Path(entry or ".").iterdir())
-            installed.update(name for name in names if name.endswith((".dist-info", ".egg-info")))
-    return digest(sys.version, sorted(installed))
+            names = sorted(item.name for item in Path(entry or ".").iterdir())
+            found |= dict.fromkeys(name for name in names if name.endswith((".dist-info", ".egg-info")))
+    return tuple(found)

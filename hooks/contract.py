@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import fastjsonschema
-
+from hooks.cache import Cache, digest, file_digest
 from hooks.errors import Place, PublishError
 from hooks.records import Record
 
@@ -29,14 +28,18 @@ RESTORE = "restore the file: `git checkout -- {path}`"
 
 
 class Contract:
-    """schema.json with a check for each kind of record, built once.
+    """schema.json with a check for each kind of record, built when one is to be checked.
 
-    A compiled check says yes or no, tens of times faster than jsonschema, which then explains a no.
+    A compiled check says yes or no, tens of times faster than jsonschema, which then explains a no. What `kept` holds was
+    checked before, by this code and against this schema.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: Cache | None = None) -> None:
         self.path = path
-        schema = parse(read(path), Place(str(path)))
+        self.kept = kept or Cache(None)
+        text = read(path)
+        self._made_of = digest(text, file_digest(__file__))
+        schema = parse(text, Place(str(path)))
         if schema.get("version") != SCHEMA_VERSION:
             _refuse_version(Place(str(path)), schema.get("version"), "version")
         self._definitions: dict[str, Any] = schema["$defs"]
@@ -48,6 +51,8 @@ class Contract:
         Raises:
             PublishError: It is not. The error names the field, what was expected and what was found.
         """
+        import fastjsonschema  # it and what it compiles take time, and most records were checked before
+
         if kind not in self._checks:
             schema = _inline(self._definitions[kind], self._definitions)
             self._checks[kind] = fastjsonschema.compile(schema, use_default=False)
@@ -60,10 +65,16 @@ class Contract:
     def record(self, path: Path, kind: str) -> Record:
         """A file that holds one record."""
         place = Place(str(path))
-        record = parse(read(path), place)
+        text = read(path)
+        record = parse(text, place)
+        key = digest("record", self._made_of, kind, text)
+        if self.kept.get("record", key):
+            known: Record = record
+            return known
         if isinstance(record, dict) and record.get("schema_version") not in READABLE_VERSIONS:
             _refuse_version(place, record.get("schema_version"), "schema_version")
         checked: Record = self.check(kind, record, place)
+        self.kept.put("record", key, True)
         return checked
 
     def _explained(self, kind: str, record: object, place: Place, found: Exception) -> PublishError:

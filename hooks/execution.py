@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,10 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hooks.errors import Place, PublishError, Report
 from hooks.files import replace_text
+from hooks.nursery import CAN_FORK, Nursery
 from hooks.opened import BEGUN, Seen
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +33,12 @@ SITE_DATA = "SPLICED_SITE_DATA"
 QUANTITIES = "SPLICED_QUANTITIES"
 KEPT = "SPLICED_CACHE"
 """Environment variables by which the cells of a notebook find what the pages read, and what is kept between builds."""
+
+
+_OF_MKDOCS_JUPYTER = {
+    "NotebookClient": {"kernel_manager_class": "hooks.kernels.Manager", "shutdown_kernel": "immediate"},
+}
+"""The settings that mkdocs-jupyter reads when it executes a notebook."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,7 @@ class Executed:
 def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | None = None) -> dict[str, str]:
     """The environment of the kernels, with a profile of their own in `folder`, made here.
 
-    Without it they would run the start-up files and settings of whoever builds the site, and each would log that
-    it talks over TCP, which it does within this machine and for the seconds of a build.
+    Without it they would run the start-up files and settings of whoever builds the site.
     """
     settings = {
         "IPKernelApp": {
@@ -53,9 +61,13 @@ def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | No
         },
         "HistoryManager": {"hist_file": ":memory:"},
     }
-    path, text = folder / "profile_default" / "ipython_kernel_config.json", json.dumps(settings)
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        replace_text(path, text)
+    for name, content in (
+        ("profile_default/ipython_kernel_config.json", settings),
+        ("jupyter/jupyter_nbconvert_config.json", _OF_MKDOCS_JUPYTER),
+    ):
+        path, text = folder / name, json.dumps(content)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            replace_text(path, text)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {
         **os.environ,
@@ -167,8 +179,9 @@ def _execute(path: str, name: str) -> dict[str, Any]:
     return {"path": path, "outputs": outputs, "reads": reads}
 
 
-def _end_with_input() -> None:
+def _end_with_input(sockets: str) -> None:
     sys.stdin.read()
+    shutil.rmtree(sockets, ignore_errors=True)
     os._exit(1)
 
 
@@ -176,17 +189,21 @@ def main(jobs: Sequence[Sequence[str]]) -> None:
     """Execute the notebooks `[path, name]`; print a JSON line for each as it ends."""
     outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else prints must not get between our lines
-    from hooks import kernels
+    nursery = Nursery() if CAN_FORK else None
+    with TemporaryDirectory(prefix="spliced-") as sockets:  # the path of a socket must be short
+        os.environ["JUPYTER_RUNTIME_DIR"] = sockets
+        threading.Thread(target=_end_with_input, args=(sockets,), daemon=True).start()
+        import mkdocs_jupyter.nbconvert2  # noqa: F401  # once, before the threads
 
-    kernels.use()
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    import mkdocs_jupyter.nbconvert2  # noqa: F401  # once, before the threads
+        if nursery is not None:
+            from hooks import kernels
 
-    # As many kernels as cores, and two more where there is one core: they wait more than they work.
-    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        for result in pool.map(lambda job: _execute(*job), jobs):
-            outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
-            outgoing.flush()
+            kernels.use(nursery)
+        # As many kernels as cores, and two more where there is one core: they wait more than they work.
+        with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+            for result in pool.map(lambda job: _execute(*job), jobs):
+                outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
+                outgoing.flush()
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from hooks import svg
+from hooks.cache import version
 from hooks.drawings.marks import POINTS
 from hooks.painter import Painter
 

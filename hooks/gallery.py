@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -19,13 +19,26 @@ from markdown.util import AMP_SUBSTITUTE
 
 from hooks import charts, explorer, figures, reads, svg
 from hooks.book import Book
-from hooks.cache import Cache, digest, sources
+from hooks.cache import Cache, digest, sources, version
 from hooks.charts import Chart
 from hooks.errors import PublishError
 from hooks.opened import Seen
 from hooks.painter import Painter
 
-_POPOVER = re.compile(r'<bdi data-slot="(\d+)"></bdi>')
+_POPOVER = re.compile(r'<bdi data-slot="([0-9a-f]+)"></bdi>')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a page wants: its specification, its name on the page, and its label."""
+
+    spec: str
+    name: str
+    label: str
+
+
+Part = str | Picture
+"""What stands in a slot of a page until the page is written: finished HTML, or a picture that is being painted."""
 
 
 class Gallery:
@@ -39,7 +52,8 @@ class Gallery:
     def __init__(self, kept: Cache | None = None, painter: Painter | None = None) -> None:
         self.kept = kept or Cache(None)
         self.painter = painter
-        self._parts: list[Callable[[], str]] = []
+        self.parts: dict[str, Part] = {}
+        self._finished: dict[Picture, str] = {}
         self._new: list[tuple[str, str, Any]] = []
 
     def chart(
@@ -62,35 +76,47 @@ class Gallery:
 
     def picture(self, spec: str, *, name: str, label: str) -> str:
         """The picture of a specification, or a slot for it while it is painted."""
-        painter = self.painter
-        if painter is None:
+        if self.painter is None:
             return svg.render(spec, name=name, label=label)
-        key = digest("finished", _MADE_WITH, spec, name, label)
-        kept = self.kept.get("finished", key)
-        if not isinstance(kept, str):
-            painter.start(spec)
+        return svg.open_slot(self._slot(Picture(spec, name, label)))
 
-        def picture() -> str:
-            if isinstance(kept, str):
-                return kept
-            try:
-                made = svg.finished(painter.picture(spec), name, label)
-            except ValueError as error:
-                raise PublishError(
-                    "a chart cannot be drawn",
-                    expected="a specification that Vega-Lite takes",
-                    found=" ".join(str(error).split())[:200],
-                    mend=f"mend the drawing of the chart that says “{label}”",
-                ) from error
-            self._new.append(("finished", key, made))
-            return made
+    def _slot(self, part: Part) -> str:
+        """The name of a slot for a part, which says all that is in it."""
+        name = digest(part if isinstance(part, str) else astuple(part))[:20]
+        self.restore({name: part})
+        return name
 
-        return svg.open_slot(self._later(picture))
+    def restore(self, parts: Mapping[str, Part]) -> None:
+        """Have these parts for the slots of a page, and begin to paint what pictures there are none of."""
+        self.parts |= parts
+        for part in parts.values():
+            if isinstance(part, Picture) and part not in self._finished:
+                kept = self.kept.get("finished", _key(part))
+                if isinstance(kept, str):
+                    self._finished[part] = kept
+                elif self.painter is not None:
+                    self.painter.start(part.spec)
 
-    def _later(self, made: Callable[[], str]) -> str:
-        """The text of a slot that `fill` replaces by what is made."""
-        self._parts.append(made)
-        return str(len(self._parts) - 1)
+    def _html(self, part: Part) -> str:
+        if isinstance(part, str):
+            return part
+        if part not in self._finished:
+            self._finished[part] = self._painted(part)
+        return self._finished[part]
+
+    def _painted(self, picture: Picture) -> str:
+        assert self.painter is not None
+        try:
+            made = svg.finished(self.painter.picture(picture.spec), picture.name, picture.label)
+        except ValueError as error:
+            raise PublishError(
+                "a chart cannot be drawn",
+                expected="a specification that Vega-Lite takes",
+                found=" ".join(str(error).split())[:200],
+                mend=f"mend the drawing of the chart that says “{picture.label}”",
+            ) from error
+        self._new.append(("finished", _key(picture), made))
+        return made
 
     def set_aside(self, root: Element) -> None:
         """Take the popovers out of a page's tree until the page is written, as the pictures are.
@@ -105,7 +131,7 @@ class Gallery:
                 html = to_html_string(item).replace(AMP_SUBSTITUTE, "&")
                 item.clear()
                 item.tail = tail
-                item.set("data-slot", self._later(lambda html=html: html))  # type: ignore[misc]
+                item.set("data-slot", self._slot(html))
 
     def explorer(self, text: str) -> str:
         """The document of an interactive chart, from what a page knew of it; waits for the painter."""
@@ -130,7 +156,7 @@ class Gallery:
     def fill(self, html: str) -> str:
         """A page's HTML with each slot replaced by its picture or popover; waits for the pictures.
 
-        A slot is a number until the page is written, so that the theme, the search index and all that looks at the page
+        A slot is a name until the page is written, so that the theme, the search index and all that looks at the page
         before have a few bytes in the place of thousands.
 
         Raises:
@@ -138,8 +164,8 @@ class Gallery:
         """
         if self.painter is None:
             return html
-        html = _POPOVER.sub(lambda match: self._parts[int(match[1])](), html)
-        return svg.fill(html, lambda text: self._parts[int(text)]())
+        html = _POPOVER.sub(lambda match: self._html(self.parts[match[1]]), html)
+        return svg.fill(html, lambda name: self._html(self.parts[name]))
 
     def keep(self) -> None:
         """Keep what was made, unless the code was changed meanwhile: then nobody knows which code made it."""
@@ -147,6 +173,10 @@ class Gallery:
             for kind, key, value in self._new:
                 self.kept.put(kind, key, value)
         self._new.clear()
+
+
+def _key(picture: Picture) -> str:
+    return digest("finished", _MADE_WITH, astuple(picture))
 
 
 def _made_with() -> str:

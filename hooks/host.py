@@ -6,12 +6,19 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import subprocess
 import sys
 from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from functools import partial
+from datetime import UTC, datetime
+from html import escape, unescape
 from pathlib import Path
+from time import time
 from typing import Any
+from urllib.parse import urljoin
 
 from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.config.defaults import MkDocsConfig
@@ -19,12 +26,24 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from hooks import cards, repository
+from hooks.backlinks import SitePage
 from hooks.build import Build
-from hooks.cache import Cache, digest, versions
+from hooks.cache import Cache, digest, file_digest, of_environment, versions
+from hooks.catalogue.catalogue import QUANTITIES, RUNS
+from hooks.citations import Author
+from hooks.citing import Description
 from hooks.errors import PublishError
+from hooks.other_forms import Outline
+from hooks.painter import png_job
+from hooks.rendered import Recording, restore
 
 READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""
+
+HOSTING = "docs/reference/hosting.md"
+TOUCH_ICON = "assets/touch-icon.png"
+TOUCH_ICON_WIDTH = 180
 
 _build: Build | None = None
 
@@ -41,7 +60,7 @@ class _Templates(BytecodeCache):
     """The theme's templates, compiled: half a second for those of Material. Jinja checks their sources."""
 
     def __init__(self, kept: Cache) -> None:
-        self.kept = kept
+        self.kept = of_environment(kept)
 
     def load_bytecode(self, bucket: Bucket) -> None:
         text = self.kept.get("template", digest(versions(), bucket.key, bucket.checksum))
@@ -65,18 +84,39 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         _build.close()
     try:
         _build = Build.open(
-            site_data, quantities, root / ".build", Path(config.site_dir), root / ".cache" / "site"
+            site_data,
+            quantities,
+            root / ".build",
+            Path(config.site_dir),
+            root / ".cache" / "site",
+            _settings(config),
         )
+        _build.description = _description(config, root)
     except PublishError as error:
         raise PluginError(f"\n\n{error}\n") from error
     # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
     gc.set_threshold(100_000, 50, 100)
     config.markdown_extensions.append(_build.extension)  # type: ignore[arg-type]
+    _build.notebooks.begin(_notebooks(config))
     return config
 
 
+def _notebooks(config: MkDocsConfig) -> dict[str, tuple[Path, str]]:
+    """Path and name of each notebook that will be a page, by URI. Nothing else of a build takes so long, so those whose
+    outputs have changed begin to run before MkDocs has looked for files."""
+    docs = Path(config.docs_dir)
+    found = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.ipynb"))}
+    excluded = config.exclude_docs
+    return {
+        uri: (path, _relative(path, config) or uri)
+        for uri, path in found.items()
+        if not any(part.startswith(".") for part in Path(uri).parts)
+        and not (excluded and excluded.match_file(uri))
+    }
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Make pages of the notebooks, and begin to execute those whose outputs have changed."""
+    """Make pages of the notebooks."""
     notebooks = [
         file
         for file in files
@@ -92,9 +132,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         )
         files.remove(file)
         files.append(page)
-    _current().notebooks.begin(
-        {file.src_uri: (Path(str(file.abs_src_path)), _name(file, config)) for file in notebooks}
-    )
+    _current().catalogued = all(files.get_file_from_path(uri) for uri in (QUANTITIES, RUNS))
     return files
 
 
@@ -123,11 +161,64 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     state = build.page(uri)
     # A generated page lists what the data hold; its words are explained on the pages that it belongs to.
     state.explains_terms = bool(page.meta.get("terms", page.file.generated_by is None))
+    state.shows_machines = bool(page.meta.get("machines", page.file.generated_by is None))
     state.says_reading_time = uri.startswith(READ_IN_ONE_GO)
-    for key, value in page.meta.items():
+    key = build.shelf.key(uri, markdown, page.meta)
+    kept = build.shelf.find(key)
+    if kept is not None:
+        restore(state, kept, build.site)
+        page.meta.update(kept.left[_META])
+        page.render = partial(_put_back, page, kept.left)  # type: ignore[method-assign]
+        return markdown
+    recording = Recording(build.site)
+    for name, value in page.meta.items():
         if isinstance(value, str):
-            page.meta[key] = build.plain(uri, value)
+            page.meta[name] = build.plain(uri, value)
+    page.render = partial(_render, page, build, key, recording)  # type: ignore[method-assign]
     return markdown
+
+
+_META, _LINKS = "meta", "links_to_anchors"
+
+
+class _Heard(logging.Handler):
+    """Whether anything was said about a page: such a page is rendered at every build, so that it is said again."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.anything = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.anything = True
+
+
+def _render(
+    page: Page, build: Build, key: str, recording: Recording, config: MkDocsConfig, files: Files
+) -> None:
+    """Render a page as MkDocs does, and note what that leaves in it."""
+    before, heard = dict(vars(page)), _Heard()
+    logger = logging.getLogger(Page.__module__.partition(".")[0])
+    logger.addHandler(heard)
+    try:
+        type(page).render(page, config, files)
+    finally:
+        logger.removeHandler(heard)
+    left = {name: value for name, value in vars(page).items() if before.get(name, before) is not value}
+    links = {file.src_uri: anchors for file, anchors in (left.get(_LINKS) or {}).items()}
+    state = build.page(page.file.src_uri)
+    made, behind = recording.end(state, {**left, _LINKS: links, _META: dict(page.meta)})
+    if not state.errors and not heard.anything:
+        build.shelf.put(key, behind, made)
+
+
+def _put_back(page: Page, left: Mapping[str, Any], config: MkDocsConfig, files: Files) -> None:
+    """Leave in a page what rendering it left there before."""
+    vars(page).update(left)
+    page.links_to_anchors = {
+        file: anchors
+        for uri, anchors in left[_LINKS].items()
+        if (file := files.get_file_from_path(uri)) is not None
+    }
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -143,9 +234,30 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
     contents = {uri: page.content for uri, page in pages.items() if page.content is not None}
     for uri, html in build.finish(contents).items():
         pages[uri].content = html
+    ended = [_site_page(page) for page in pages.values() if page.content is not None]
+    descriptions = {uri: str(page.meta["description"]) for uri, page in pages.items() if page.meta.get("description")}
+    for uri, html in build.end_pages(ended, descriptions).items():
+        pages[uri].content = html
+    finished = {uri: page.content for uri, page in pages.items() if page.content is not None}
+    for uri, html in build.list_data(finished, {page.uri: page.title for page in ended}).items():
+        pages[uri].content = html
+    outline = Outline(Path(config.docs_dir), *_outline(config, pages), descriptions)
+    build.write_other_forms([_site_page(pages[page.uri]) for page in ended], outline)
     _stop_on_errors(build)
+    _draw(build, config, pages.values())
     env.bytecode_cache = _Templates(build.kept)
     return env
+
+
+def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:
+    """Tell the site map of the pages that are no page of MkDocs: search engines and the theme's navigation read it."""
+    catalogue = _current().catalogue
+    if template_name != "sitemap.xml" or catalogue is None or not config.site_url:
+        return output
+    date = f"<lastmod>{_current().citing.date}</lastmod>" if _current().citing else ""
+    address = f"{config.site_url.rstrip('/')}/"
+    added = "".join(f"<url><loc>{escape(address + path)}</loc>{date}</url>\n" for path in catalogue.paths)
+    return output.replace("</urlset>", f"{added}</urlset>")
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
@@ -160,8 +272,10 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     build.write_files(Path(config.site_dir))
     build.remember(good=True)
     build.close()
-    for line in build.unchecked:
+    for line in (*build.unchecked, *build.untrue_elsewhere):
         print(line, file=sys.stderr)  # a quiet build says it, too
+    if build.citing is not None and build.citing.address is None:
+        print(f"citations have no address: set SITE_URL to have one in them ({HOSTING})", file=sys.stderr)
 
 
 def on_build_error(error: Exception, **_: Any) -> None:
@@ -170,9 +284,65 @@ def on_build_error(error: Exception, **_: Any) -> None:
         _build.close()
 
 
+def _draw(build: Build, config: MkDocsConfig, pages: Iterable[Page]) -> None:
+    """Begin on the icon for home screens and, where the site has an address to link to, on the card of each page."""
+    assets = Path(config.docs_dir) / "assets"
+    mark = assets / "mark.svg"
+    if mark.is_file():
+        build.draw(TOUCH_ICON, png_job(mark.read_text(encoding="utf-8"), assets / "fonts", TOUCH_ICON_WIDTH))
+    for page in pages if config.site_url else ():
+        # What is generated may be a thousand pages: they share the card of the home page.
+        own = page.file.generated_by is None
+        name = cards.path(page.file.dest_uri if own else "index.html")
+        page.meta["card"] = urljoin(config.site_url, name)
+        if own:
+            title = unescape(str(page.meta.get("title") or page.title or config.site_name))
+            description = str(page.meta.get("description") or config.site_description or "")
+            card = cards.svg(title, description, config.site_name)
+            build.draw(name, png_job(card, assets / "fonts"))
+
+
 def _current() -> Build:
     assert _build is not None, "on_config comes first"
     return _build
+
+
+def _description(config: MkDocsConfig, root: Path) -> Description:
+    """What citations say of the site. Without CITATION.cff its author is who mkdocs.yml names, or the site itself."""
+    path = root / repository.FILE
+    found = repository.read(path) if path.is_file() else None
+    return Description(
+        site=config.site_name,
+        authors=found.authors if found else (Author(config.site_author or config.site_name),),
+        date=datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or time()), UTC).date().isoformat(),
+        address=f"{config.site_url.rstrip('/')}/" if config.site_url else None,
+        elsewhere=found.address if found else None,
+    )
+
+
+def _outline(config: MkDocsConfig, pages: Mapping[str, Page]) -> tuple[str, dict[str, str]]:
+    """One sentence on the site, and the section of each page of the navigation, in its order."""
+    first = [page for page in pages.values() if page.previous_page is None and page.next_page is not None]
+    sections: dict[str, str] = {}
+    page = first[0] if first else None
+    while page is not None:
+        section = page.ancestors[-1].title if page.ancestors else "Pages"
+        sections[page.file.src_uri] = str(section)
+        page = page.next_page
+    return config.site_description or config.site_name, sections
+
+
+def _site_page(page: Page) -> SitePage:
+    """A page as citations and links to it see it. Its title is the one that its reader sees, not the menu's."""
+    headings = [item for item in page.toc if item.level == 1]
+    title = page.meta.get("title") or (unescape(headings[0].title) if headings else page.title)
+    return SitePage(
+        uri=page.file.src_uri,
+        url=page.url,
+        title=" ".join(str(title).split()),
+        html=page.content or "",
+        cites=page.file.generated_by is None and not page.is_homepage,
+    )
 
 
 def _root(config: MkDocsConfig) -> Path:
@@ -180,11 +350,31 @@ def _root(config: MkDocsConfig) -> Path:
     return Path(config.config_file_path).resolve().parent
 
 
+def _settings(config: MkDocsConfig) -> list[Any]:
+    """What rendered pages depend on in a configuration. What a quiet build renders is for quiet builds, since it hears
+    no warnings about a page."""
+    return [
+        file_digest(config.config_file_path),
+        file_digest(_root(config) / repository.FILE),
+        [item if isinstance(item, str) else repr(item) for item in config.markdown_extensions],
+        config.mdx_configs,
+        config.site_url,
+        dict(config.validation.links),
+        os.environ.get("SOURCE_DATE_EPOCH"),
+        logging.getLogger(Page.__module__.partition(".")[0]).getEffectiveLevel(),
+    ]
+
+
 def _name(file: File, config: MkDocsConfig) -> str:
     """A page as errors call it: its path from the folder of mkdocs.yml."""
-    path = Path(str(file.abs_src_path)).resolve()
+    path = file.abs_src_path  # None for a page that is generated
+    return (_relative(Path(path), config) if path else "") or file.src_uri
+
+
+def _relative(path: Path, config: MkDocsConfig) -> str:
+    """A path from the folder of mkdocs.yml; empty for one that lies elsewhere."""
     root = _root(config)
-    return str(path.relative_to(root)) if root in path.parents else file.src_uri
+    return str(path.resolve().relative_to(root)) if root in path.resolve().parents else ""
 
 
 def _set_date(root: Path) -> None:

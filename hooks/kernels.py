@@ -1,54 +1,65 @@
-"""Kernels forked from one process that has imported what notebooks import. Executes no cell.
+"""How mkdocs-jupyter's kernels start, are found ready, and end: without waiting for what nobody waits for. Executes no cell.
 
-A kernel and what a notebook imports take a second and a half of processor time each time they are started anew. Here
-one process imports them and reads the data, and each kernel begins as a copy of it: no cell has run in it, so a
-notebook finds what it would find in a kernel of its own. Where a process cannot be copied, kernels start as always.
+jupyter_client has a new kernel print for a fifth of a second, in case somebody wants to read it, and looks ten times a
+second whether one has ended.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
+import asyncio
 import os
 import signal
-import sys
-import threading
+import time
 from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from queue import Empty
 from typing import Any
+from uuid import uuid4
 
+from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from traitlets import Type, Unicode, default
 
-IMPORTED = ("ipykernel.kernelapp", "ipykernel.ipkernel", "pandas", "altair", "hooks.notebook")
-"""What a kernel has before its first cell. To a notebook that imports none of it, it is not there."""
+from hooks.nursery import CAN_FORK, LAUNCHER, Nursery
 
-_LAUNCHER = "ipykernel_launcher"
+_END_S = 2.0
+"""How long to wait for a killed kernel; then it is left to itself."""
 
 
-class Nursery:
-    """The process from which kernels are forked, itself forked here: call this before there are threads."""
+class Client(AsyncKernelClient):
+    """A client that is ready as soon as the kernel has answered and is heard."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        wish_read, wish_write = os.pipe()
-        pid_read, pid_write = os.pipe()
-        if os.fork() == 0:
-            os.close(wish_write)
-            os.close(pid_read)
-            _serve(wish_read, pid_write)
-            os._exit(0)
-        os.close(wish_read)
-        os.close(pid_write)
-        self._wishes, self._pids = os.fdopen(wish_write, "w"), os.fdopen(pid_read)
+    async def wait_for_ready(self, timeout: float | None = None) -> None:  # type: ignore[override]
+        """Wait for the first answer. What else the kernel says of itself answers no cell, and nbclient passes it over.
 
-    def start(self, command: list[str], folder: str, environment: dict[str, str]) -> int:
-        """Fork a kernel; returns its process id."""
-        with self._lock:
-            self._wishes.write(json.dumps([command, folder, environment]) + "\n")
-            self._wishes.flush()
-            return int(self._pids.readline())
+        Raises:
+            RuntimeError: The kernel has ended, or the time is over.
+        """
+        begin = time.monotonic()
+        while timeout is None or time.monotonic() - begin < timeout:
+            self.kernel_info()
+            with suppress(Empty):
+                answer = await self.get_shell_msg(timeout=1)
+                await self.get_iopub_msg(timeout=0.2)
+                self._handle_kernel_info_reply(answer)
+                return
+            if not await self.is_alive():
+                raise RuntimeError("the kernel died before it answered")
+        raise RuntimeError(f"the kernel did not answer in {timeout} seconds")
+
+
+class Manager(AsyncKernelManager):
+    """A kernel that is talked to over sockets of its own in a folder: of two that start at once, TCP may give both one port."""
+
+    client_factory = Type(Client, klass=AsyncKernelClient)
+    transport = Unicode("ipc" if CAN_FORK else "tcp")
+
+    @default("ip")
+    def _own_sockets(self) -> str:
+        return str(Path(os.environ["JUPYTER_RUNTIME_DIR"]) / uuid4().hex[:8]) if CAN_FORK else "127.0.0.1"
 
 
 class _Kernel:
@@ -87,58 +98,27 @@ class Forked(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
         """Start the kernel that the command means."""
-        if _LAUNCHER not in cmd:
+        if LAUNCHER not in cmd:
             return await super().launch_kernel(cmd, **options)
         environment = {name: str(value) for name, value in options.get("env", os.environ).items()}
         folder = str(options.get("cwd") or Path.cwd())
-        pid = self.nursery.start(cmd[cmd.index(_LAUNCHER) + 1 :], folder, environment)
+        pid = self.nursery.start(cmd[cmd.index(LAUNCHER) + 1 :], folder, environment)
         self.process = _Kernel(pid)
         self.pid = self.pgid = pid
         return self.connection_info
 
+    async def kill(self, restart: bool = False) -> None:
+        """Kill the kernel, and see that it has ended."""
+        await super().kill(restart)
+        begin = time.monotonic()
+        while await self.poll() is None and time.monotonic() - begin < _END_S:
+            await asyncio.sleep(0.002)
 
-def use() -> None:
-    """Have jupyter_client start kernels of this process so, from now on. Call it before there are threads."""
-    if not hasattr(os, "fork") or sys.platform == "darwin":
-        return
-    Forked.nursery = Nursery()
+
+def use(nursery: Nursery) -> None:
+    """Have jupyter_client start kernels of this process so, from now on."""
+    Forked.nursery = nursery
     factory = KernelProvisionerFactory.instance()
     name = "spliced-forked"
     factory.provisioners[name] = EntryPoint(name, f"{__name__}:{Forked.__name__}", factory.GROUP_NAME)
     factory.default_provisioner_name = name
-
-
-def _serve(wishes: int, pids: int) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # kernels that end leave nothing
-    for name in IMPORTED:
-        with suppress(Exception):  # what is wrong with it is the cell's to say, which imports it
-            importlib.import_module(name)
-    with suppress(Exception):
-        sys.modules["hooks.notebook"]._book()
-    with os.fdopen(wishes) as incoming, os.fdopen(pids, "w") as outgoing:
-        for line in incoming:
-            command, folder, environment = json.loads(line)
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    _become_kernel(command, folder, environment)
-                finally:
-                    os._exit(1)
-            outgoing.write(f"{pid}\n")
-            outgoing.flush()
-
-
-def _become_kernel(command: list[str], folder: str, environment: dict[str, str]) -> None:
-    nursery = os.getppid()
-    os.setsid()
-    os.closerange(3, 64)  # the pipes of the nursery, and of whoever started it
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    sys.argv = [_LAUNCHER, *command, f"--IPKernelApp.parent_handle={nursery}"]
-    from ipykernel.kernelapp import IPKernelApp
-
-    IPKernelApp.launch_instance()
-    os._exit(0)

@@ -1,4 +1,4 @@
-"""A process of its own that runs vl-convert beside the build: pictures, and the script of the interactive charts.
+"""A process of its own that runs vl-convert beside the build: pictures, PNG files, the script of interactive charts.
 
 It makes no chart and knows no page.
 
@@ -15,13 +15,13 @@ import re
 import subprocess
 import sys
 import threading
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
-from hooks.cache import Cache, digest
+from hooks.cache import Cache, digest, file_digest, of_environment, version
 
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that Altair 6.3 writes for; a test holds the two together."""
@@ -79,6 +79,14 @@ class Painter:
         vega: dict[str, Any] = json.loads(self._wait("picture", spec))["vega"]
         return vega
 
+    def png(self, job: str) -> bytes:
+        """The PNG that `png_job` asks for; waits for it.
+
+        Raises:
+            ValueError: The SVG cannot be drawn.
+        """
+        return b64decode(self._wait("png", job))
+
     def bundle(self, snippet: str) -> str:
         """The script that `bundle` makes; waits for it.
 
@@ -103,9 +111,8 @@ class Painter:
         return f"{VEGA_LITE} {version('vl-convert-python')}"
 
     def _cache(self, kind: str) -> Cache:
-        """A bundle is made of vl-convert alone, in a second or two: the environment keeps it, like compiled code."""
-        environment = Path(sys.prefix) / "var" / "spliced-inference"
-        return Cache(environment) if kind == "bundle" and os.access(sys.prefix, os.W_OK) else self.cache
+        """A bundle is made of vl-convert alone, in a second or two."""
+        return of_environment(self.cache) if kind == "bundle" else self.cache
 
     def _key(self, kind: str, text: str) -> str:
         return digest(self._versions, kind, text)
@@ -203,7 +210,35 @@ def bundle(snippet: str) -> str:
     return script
 
 
-KINDS = {"picture": paint, "bundle": bundle}
+def png_job(svg: str, fonts: Path, width: int | None = None) -> str:
+    """What `png` is to do, as text that is another where its result would be.
+
+    Args:
+        svg: The picture.
+        fonts: A folder with the faces that it may name, as TrueType files.
+        width: Of the result, in pixels, where it is not that of the SVG.
+    """
+    faces = {path.name: file_digest(path) for path in sorted(fonts.glob("*.ttf"))}
+    return json.dumps({"svg": svg, "fonts": str(fonts), "faces": faces, "width": width})
+
+
+def png(job: str) -> str:
+    """An SVG as PNG, in base64. A text that begins with `!` says why there is none."""
+    import vl_convert
+
+    wanted = json.loads(job)
+    svg = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", wanted["svg"])
+    if wanted["faces"]:
+        vl_convert.register_font_directory(wanted["fonts"])
+    drawn = re.search(r'viewBox="0 0 (\d+) \d+"', svg)
+    scale = wanted["width"] / int(drawn[1]) if wanted["width"] and drawn else 1
+    try:
+        return b64encode(vl_convert.svg_to_png(svg, scale=scale)).decode()
+    except ValueError as error:
+        return f"!{error}"
+
+
+KINDS = {"picture": paint, "png": png, "bundle": bundle}
 """What the process can make, by the name that messages and the cache have for it."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -123,23 +123,19 @@ def _today(read: str, book: Book) -> str | None:
     return None
 
 
+_records: dict[int, tuple[Run, str]] = {}
+
+
 def _record(run: Run) -> str:
-    return _memo("record", run, lambda: digest(run.id, run.record))
+    """A hash of a run's record in memory, made once: of what was read, whatever its files hold by now."""
+    known = _records.get(id(run))
+    if known is None or known[0] is not run:
+        known = _records[id(run)] = run, digest(run.id, run.record)
+    return known[1]
 
 
 def _whole(run: Run) -> str:
-    return _memo("whole", run, lambda: digest(_record(run), [_sample(sample) for sample in run.samples]))
-
-
-_memos: dict[tuple[str, int], tuple[Run, str]] = {}
-
-
-def _memo(kind: str, run: Run, made: Callable[[], str]) -> str:
-    """A hash of a run in memory, made once: of what was read, whatever its files hold by now."""
-    known = _memos.get((kind, id(run)))
-    if known is None or known[0] is not run:
-        known = _memos[kind, id(run)] = run, made()
-    return known[1]
+    return digest(_record(run), run.content)
 
 
 def _plain(value: Any) -> Any:

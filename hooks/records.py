@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from hooks import traces
 
 CELL_KEYS = ("experiment", "batch", "prompt_tokens", "context_tokens", "dtype", "mode")
 """What makes a cell, in the order of `Sample.cell`."""
@@ -82,21 +84,46 @@ class Sample:
 
 @dataclass(frozen=True)
 class Run:
-    """One complete run: its provenance as stored, and its samples in file order."""
+    """One complete run: its provenance as stored, and its samples, which are read when they are wanted.
+
+    `content` is a hash of samples.jsonl. Whoever asks for samples or cells is traced (`hooks.traces`).
+    """
 
     id: str
     folder: Path
     record: Record
-    samples: tuple[Sample, ...]
+    content: str
+    read: Callable[[], tuple[Sample, ...]] = field(compare=False, repr=False)
 
-    @cached_property
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """Its samples in file order, warm-ups and refused ones too."""
+        traces.note(self.id)
+        return self._samples
+
+    @property
     def cells(self) -> Mapping[Cell, tuple[Sample, ...]]:
         """Its samples by cell, refused ones too, warm-ups left out."""
+        traces.note(self.id)
+        return self._cells
+
+    @cached_property
+    def _samples(self) -> tuple[Sample, ...]:
+        return self.read()
+
+    @cached_property
+    def _cells(self) -> Mapping[Cell, tuple[Sample, ...]]:
         found: dict[Cell, list[Sample]] = {}
-        for sample in self.samples:
+        for sample in self._samples:
             if not sample.warm_up:
                 found.setdefault(sample.cell, []).append(sample)
         return {cell: tuple(samples) for cell, samples in found.items()}
+
+    @cached_property
+    def planned(self) -> tuple[Cell, ...]:
+        """The cells of its plan, each once, in the plan's order."""
+        cells = (tuple(cell[key] for key in CELL_KEYS) for cell in self.record["plan"]["cells"])
+        return tuple(dict.fromkeys(cells))  # type: ignore[arg-type]
 
     @property
     def model(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -75,33 +75,54 @@ def _run(folder: Path, contract: Contract, incomplete: list[PublishError], kept:
             mend=CHECK,
         )
     rounds = {process["process"]: process["round"] for process in record["processes"]}
-    samples = _checked(folder / "samples.jsonl", contract, rounds, kept)
-    if len(samples) != record["samples"]:
+    content, count, samples = _checked(folder / "samples.jsonl", contract, rounds, kept)
+    if count != record["samples"]:
         path = folder / "samples.jsonl"
         incomplete.append(
             PublishError(
                 "samples are missing or were added; a run never changes",
                 place=Place(str(path)),
                 expected=f"{record['samples']} lines, as run.json says",
-                found=f"{len(samples)} lines",
+                found=f"{count} lines",
                 mend=RESTORE.format(path=path),
             )
         )
-    return Run(folder.name, folder, record, samples)
+    return Run(folder.name, folder, record, content, samples)
 
 
-def _checked(path: Path, contract: Contract, rounds: Mapping[int, int], kept: Cache) -> tuple[Sample, ...]:
-    """The samples of a file, read and checked, or as they were when the same file was checked before."""
+def _checked(
+    path: Path, contract: Contract, rounds: Mapping[int, int], kept: Cache
+) -> tuple[str, int, Callable[[], tuple[Sample, ...]]]:
+    """The hash of a file of samples, their number, and what reads them. All were checked, now or when it was kept."""
+    content = file_digest(path) or ""
     sources = [
         file_digest(Path(__file__).with_name(f"{name}.py")) for name in ("runs", "records", "contract")
     ]
-    key = digest("samples", file_digest(path), file_digest(contract.path), sorted(rounds.items()), sources)
-    rows = kept.get("samples", key)
-    if rows is not None:
-        return tuple(_from_row(row) for row in rows)
-    samples = tuple(_samples(path, contract, rounds))
-    kept.put("samples", key, [_row(sample) for sample in samples])
-    return samples
+    key = digest("samples", content, file_digest(contract.path), sorted(rounds.items()), sources)
+
+    def read() -> tuple[Sample, ...]:
+        samples = tuple(_samples(path, contract, rounds))
+        if file_digest(path) != content:
+            raise PublishError(
+                "the samples were changed while the site was built; a run never changes",
+                place=Place(str(path)),
+                expected="the file as it was when the build began",
+                found="another one",
+                mend="build again",
+            )
+        kept.put("samples", key, [_row(sample) for sample in samples])
+        kept.put("checked", key, len(samples))
+        return samples
+
+    def read_kept() -> tuple[Sample, ...]:
+        rows = kept.get("samples", key)
+        return read() if rows is None else tuple(_from_row(row) for row in rows)
+
+    count = kept.get("checked", key)
+    if isinstance(count, int):
+        return content, count, read_kept
+    samples = read()
+    return content, len(samples), lambda: samples
 
 
 _FIELDS = tuple(item.name for item in fields(Sample))

@@ -50,7 +50,7 @@ def load(folder: Path, kept: Cache | None = None) -> Store:
             mend="`git checkout -- site_data` brings the committed data back; `make measure` measures this machine",
         )
     _refuse_strangers(folder)
-    contract = Contract(folder / "schema.json")
+    contract = Contract(folder / "schema.json", kept)
     incomplete: list[PublishError] = []
     return Store(
         folder=folder,

@@ -34,7 +34,10 @@ _FONT_PX = 13
 
 
 def config() -> dict[str, Any]:
-    """What every chart shares: the page's text colour, faint grid lines, no frame."""
+    """What every chart shares: the page's text colour, faint grid lines, no frame, no label cut off.
+
+    To see whether it must cut a label off, Vega measures it once more, and measuring is most of what it does.
+    """
     text = {"labelColor": "currentColor", "titleColor": "currentColor"}
     return {
         "background": None,
@@ -50,9 +53,10 @@ def config() -> dict[str, Any]:
             "titlePadding": 8,
             "domainOpacity": 0.5,
             "tickOpacity": 0.5,
+            "labelLimit": 0,
         },
         "range": {"category": list(SERIES)},
-        "legend": {**text, "labelFontSize": _FONT_PX, "symbolOpacity": 1},
+        "legend": {**text, "labelFontSize": _FONT_PX, "symbolOpacity": 1, "labelLimit": 0},
         "text": {"color": "currentColor", "fontSize": _FONT_PX},
         "rule": {"color": "currentColor"},
     }
@@ -149,9 +153,15 @@ def _shorter(match: re.Match[str]) -> str:
     return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
 
 
+_TEXT = re.compile(r">([^<>]*[^<>\s][^<>]*)<")
+
+
 def finished(svg: str, name: str, label: str) -> str:
     """Vega's SVG as it can stand in a page; `render` says what name and label are."""
     svg = svg[svg.index("<svg") :]
+    # Words between the tags are set aside, since they may look like anything; no XML has the mark in their place.
+    words = [match[1] for match in _TEXT.finditer(svg)]
+    svg = _TEXT.sub(">\0<", svg)
     # One label for the whole picture; Vega's own labels of axes and marks would be read one by one.
     svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"', "", svg)
@@ -160,8 +170,10 @@ def finished(svg: str, name: str, label: str) -> str:
     ids = {id_: f"{name}-{number}" for number, id_ in enumerate(re.findall(r'\bid="([^"]*)"', svg), 1)}
     svg = re.sub(r'\bid="([^"]*)"', lambda match: f'id="{ids[match[1]]}"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{ids.get(match[1], match[1])})", svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg)
     head = f'<svg role="img" aria-labelledby="{name}-title" data-search-exclude focusable="false"'
     title = f'<title id="{name}-title">{escaped(label)}</title>'
     svg = svg.replace("<svg", head, 1)
     end = svg.index(">") + 1
-    return re.sub(r"\s*\n\s*", " ", svg[:end] + title + svg[end:])
+    rest = iter(words)
+    return svg[:end] + title + re.sub("\0", lambda _: next(rest), svg[end:])

@@ -1,6 +1,6 @@
 """How long does a preview take to show a change? `python -m tests.bench.serve`
 
-A server previews the small project of the publishing tests (tests/publish/test_site.py): a page and a notebook. Each
+A server previews the small project of the publishing tests (tests/publish/project.py): a page and a notebook. Each
 kind of file is edited as an author would, and the page is asked for until it shows the change. That MkDocs looks for
 changes twice a second is in the figures. With `--site` the pages and notebooks of this repository are previewed, too,
 and a page and samples of its data are changed.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.publish.fixture_data import ROOT
 from tests.publish.serving import edits, serving
-from tests.publish.test_site import Project
+from tests.publish.project import Project
 
 
 def small(folder: Path) -> None:

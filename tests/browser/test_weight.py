@@ -25,8 +25,10 @@ CHARTS = ("time-per-token", "decode-by-depth", "kv-cache-against-weights")
 ALL_BYTES = 350 * 1024
 OUR_BYTES = 60 * 1024
 
-THEME = re.compile(r"/assets/(?:javascripts|stylesheets)/|/search/|/sitemap")
-"""What Material brings, and what its search and its navigation load by themselves; all of it counts in the whole."""
+THEME = re.compile(r"/assets/(?:javascripts|stylesheets)/|/sitemap")
+"""What Material brings, and the map of the site that its navigation loads; all of it counts in the whole."""
+
+INDEX = "search/search_index.json"
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,21 @@ def test_a_primer_with_three_charts_is_light(address: str, visit: Open) -> None:
     assert ours <= OUR_BYTES, sizes
     assert sum(loaded.values()) <= ALL_BYTES, sizes
     assert not [url for url in loaded if "vega" in url], "the interactive charts wait until they are wanted"
+    assert f"{address}{INDEX}" not in loaded, "the search index waits until a reader turns to the search"
+    window.page.keyboard.press("s")
+    window.page.keyboard.type("prefill")
+    window.page.locator(".md-search-result__link").first.wait_for()
+    assert f"{address}{INDEX}" in loaded
+
+
+def test_a_search_by_address_and_by_pointer_has_its_index(address: str, visit: Open) -> None:
+    for how in ("?q=prefill", ""):
+        page = visit().page
+        page.goto(f"{address}index.html{how}")
+        if not how:
+            page.locator(".md-search").hover()
+            page.locator(".md-search__input").fill("prefill")
+        page.locator(".md-search-result__link").first.wait_for()
 
 
 def test_a_page_made_of_a_notebook_is_light(address: str, visit: Open) -> None:

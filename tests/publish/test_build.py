@@ -14,7 +14,7 @@ import pytest
 
 from hooks.formatting import SPACE
 from tests.publish import fixture_data
-from tests.publish.test_site import Page, Project
+from tests.publish.project import Page, Project
 
 ID = "decode.seconds_per_token"
 

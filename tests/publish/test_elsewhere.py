@@ -13,7 +13,7 @@ import pytest
 from hooks.leftovers import main as look_for_leftovers
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
-from tests.publish.test_site import Page, Project
+from tests.publish.project import Page, Project
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:

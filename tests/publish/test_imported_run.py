@@ -11,7 +11,7 @@ import pytest
 from measure.cli import main
 from tests.measure.conftest import TINY
 from tests.publish.fixture_data import ROOT
-from tests.publish.test_site import Project
+from tests.publish.project import Project
 
 DATA = ROOT / "tests" / "measure" / "data"
 FILE = DATA / "llama-bench" / "llama-bench-f32.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.publish.test_site import Project, notebook
+from tests.publish.project import Project, notebook
 
 NOWHERE = "192.0.2.1"
 """An address that is reserved for documentation: nobody answers there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.publish.serving import edits, serving
-from tests.publish.test_site import Project
+from tests.publish.project import Project
 
 
 def test_every_kind_of_change_shows(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -69,14 +70,14 @@ def script(store: Store, name: str, kept: Cache) -> Script:
     )
 
 
-def library() -> str:
+def library(folder: Path = FOLDER) -> str:
     """The library's source.
 
     Raises:
         PublishError: It is not the pinned one.
     """
-    origin = json.loads((FOLDER / "origin.json").read_text(encoding="utf-8"))
-    path = FOLDER / origin["file"]
+    origin = json.loads((folder / "origin.json").read_text(encoding="utf-8"))
+    path = folder / origin["file"]
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != origin["sha256"]:
@@ -99,7 +100,7 @@ def _key(store: Store, name: str) -> str:
 def _text(store: Store, name: str) -> str:
     origin = json.loads((FOLDER / "origin.json").read_text(encoding="utf-8"))
     path = store.folder / "tokenizers" / name / store.tokenizers[name]["file"]
-    data = _data(json.loads(tokens.content(store, name)), Place(str(path)))
+    made = data(json.loads(tokens.content(store, name)), Place(str(path)))
     return "\n".join(
         [
             f"/* {origin['title']} {origin['version']} ({origin['licence']}, {origin['url']}) and the "
@@ -110,7 +111,7 @@ def _text(store: Store, name: str) -> str:
             library(),
             "return module.exports;\n})();",
             (FOLDER / "tokenizer.js").read_text(encoding="utf-8"),
-            f"const data = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};",
+            f"const data = {json.dumps(made, ensure_ascii=False, separators=(',', ':'))};",
             f"(globalThis.splicedTokenizers ??= {{}})[{json.dumps(name)}] = () => cutter(library, data);",
             "})();\n",
         ]
@@ -124,7 +125,7 @@ def _licence(store: Store, name: str) -> str:
     return f"{title}\n\n{of_library}\n\n{store.tokenizers[name]['title']}\n\n{of_tokenizer}"
 
 
-def _data(tokenizer: dict[str, Any], place: Place) -> dict[str, Any]:
+def data(tokenizer: dict[str, Any], place: Place) -> dict[str, Any]:
     """What `cutter` in browser/tokenizer.js takes, from a tokenizer.json."""
     model = dict(tokenizer["model"])
     entries = _entries(model.pop("vocab"), place)
@@ -196,13 +197,14 @@ def spelled(pattern: str) -> str:
     return made
 
 
-def members(pattern: str) -> set[str]:
+@lru_cache(maxsize=8)
+def members(pattern: str) -> frozenset[str]:
     """The characters that the pattern of one character matches, as the build's own tokenizer takes them."""
     rule = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed")
     others: set[str] = set()
     for run, _ in rule.pre_tokenize_str(EVERY):
         others.update(run)
-    return set(EVERY) - others
+    return frozenset(EVERY).difference(others)
 
 
 def touched_by_nfc() -> set[str]:
@@ -229,7 +231,7 @@ def _each(rule: normalizers.Normalizer, around: tuple[str, str]) -> Iterable[str
     return [f"{before}{character}{after}" if character == between else next(made) for character in EVERY]
 
 
-def _set(characters: set[str]) -> str:
+def _set(characters: Iterable[str]) -> str:
     """The characters as the inside of brackets, with escapes that both the tokenizer and a browser read."""
     ranges: list[list[int]] = []
     for code in sorted(map(ord, characters)):

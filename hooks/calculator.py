@@ -261,7 +261,7 @@ def _machines(rows: Mapping[str, words.Row], offered: Sequence[Machine], page: P
                 element("td", {"data-cell": "speed"}, row.speed),
             )
         )
-    head = ("Machine", "Memory", "Read bandwidth", "Do weights and cache fit?", "Least time of a step", "At most")
+    head = ("Machine", "Memory", "Read bandwidth", "Do weights and cache fit?", "Least time of a step", "Speed at most")
     return _region(
         "Machines at this setting",
         "calculator-machines",

@@ -40,14 +40,12 @@
     return made;
   }
 
-  /** One piece. A line break is shown by a sign, and breaks the line after it. */
+  /** One piece. A line feed in it is shown by a sign, and breaks the line after the piece. */
   function shown([text, ids]) {
-    const token = element("span", { class: "token", "data-token-id": ids.join(" "), tabindex: "-1" }, text);
-    const breaks = text.split("\n").length - 1;
-    if (!breaks) return [token];
-    token.classList.add("is-break");
-    token.dataset.breaks = "↵".repeat(Math.min(breaks, 8)) + (breaks > 8 ? `×${breaks}` : "");
-    return [token, document.createElement("br")];
+    const parts = text.split("\n").flatMap((part, index) =>
+      index ? [element("span", { class: "own-text-break" }, "\n"), part] : [part]);
+    const token = element("span", { class: "token", "data-token-id": ids.join(" "), tabindex: "-1" }, ...parts);
+    return text.includes("\n") ? [token, document.createElement("br")] : [token];
   }
 
   class OwnText {

@@ -122,7 +122,9 @@ def specification(chart: Any, *, width: int, height: int, checked: bool = True) 
         checked: Whether Altair holds the whole to the schema of Vega-Lite.
     """
     spec = {
-        **chart.properties(width=width, height=height).to_dict(validate=checked),
+        **chart.to_dict(validate=checked),
+        "width": width,
+        "height": height,
         "config": config(),
         "autosize": {"type": "fit", "contains": "padding"},
     }

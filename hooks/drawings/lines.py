@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import POINTS, Line, Row
-from hooks.drawings.parts import ROOM, chart, colors, is_wide, labels, log_ticks, shapes, tokens_axis
+from hooks.drawings.parts import ROOM, chart, colors, is_wide, labels, layer, log_ticks, shapes, tokens_axis
 
 
 def over_tokens(
@@ -67,7 +67,7 @@ def over_tokens(
             rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
             rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text=alt.Text("label:N")),
         ]
-    return alt.layer(*layers)
+    return layer(*layers)
 
 
 def _apart(lines: Sequence[Line], tokens: Sequence[int]) -> list[Line]:

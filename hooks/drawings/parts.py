@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -11,8 +12,33 @@ import altair as alt
 from hooks.drawings.marks import Line, Row
 from hooks.svg import SERIES
 
+Context = dict[str, Any]
+"""What Altair hands from a chart to its parts: the data of all, by name."""
+
 ROOM = 1.12
 """How far a linear axis goes beyond what it must show."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Charts over one another, as `alt.layer` makes them; that copies all parts of each several times over."""
+
+    charts: tuple[Any, ...]
+
+    def to_dict(self, validate: bool = True, context: Context | None = None) -> dict[str, Any]:
+        """The specification, as of any Altair chart; `context` is that of the layers around it."""
+        shared: Context = {"datasets": {}, "top_level": False} if context is None else context
+        made: dict[str, Any] = {"layer": [each.to_dict(validate, context=shared) for each in self.charts]}
+        if context is None:
+            made |= {"$schema": alt.SCHEMA_URL, "datasets": shared["datasets"]}
+            if validate:
+                alt.LayerChart.from_dict(made)
+        return made
+
+
+def layer(*charts: Any) -> Layers:
+    """Charts over one another, the last on top."""
+    return Layers(charts)
 
 
 def chart(rows: Iterable[Row]) -> Any:

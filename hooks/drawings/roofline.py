@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import POINTS, Line, Roof, Row, Spot
-from hooks.drawings.parts import chart, colors, labels, log_ticks, shapes
+from hooks.drawings.parts import chart, colors, labels, layer, log_ticks, shapes
 from hooks.drawings.roofs import frame, roofs_of
 
 
@@ -51,7 +51,7 @@ def roofline(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool, *, y_ti
         .properties(name=POINTS),
     ]
     layers += [_names(spots, x, y, color), *_told(spots, narrow, x, y, color)]
-    return alt.layer(*layers)
+    return layer(*layers)
 
 
 def _row(spot: Spot, floor: float) -> Row:
@@ -91,7 +91,7 @@ def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
         (below, "right", "top", 17, 24),
         (left, "right", "bottom", -8, 2),
     )
-    return alt.layer(
+    return layer(
         *(
             labels(rows, align=align, baseline=baseline, dx=dx, dy=dy).encode(x=x, y=y, color=color)
             for rows, align, baseline, dx, dy in places

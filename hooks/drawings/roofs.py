@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import Roof, Spot
-from hooks.drawings.parts import chart
+from hooks.drawings.parts import chart, layer
 
 _LETTER_PX = 7.2
 _PLOT_PX = {False: 600, True: 265}
@@ -103,7 +103,7 @@ def _band(slopes: Sequence[Roof], flats: Sequence[Roof], inside: Frame, x: Any, 
     ]
     ends = sorted({inside.left, inside.right, *corners})
     band = chart([{"x": at, "y": roof(at, "low"), "y2": roof(at, "high")} for at in ends]).encode(x=x)
-    return alt.layer(
+    return layer(
         band.mark_area(color="currentColor", opacity=0.16, clip=True).encode(y=y, y2=alt.Y2("y2:Q")),
         band.mark_line(color="currentColor", opacity=0.55, strokeWidth=1, clip=True).encode(y=alt.Y("y2:Q")),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import POINTS, Line, Mark, Row
-from hooks.drawings.parts import chart, colors, labels, shapes
+from hooks.drawings.parts import chart, colors, labels, layer, shapes
 
 HIGHEST = 4
 """The cache is drawn up to so many times the weights."""
@@ -55,7 +55,7 @@ def shares(lines: Sequence[tuple[Line, int]], narrow: bool) -> Any:
         for (line, _), share in zip(lines, places, strict=True)
     ]
     rule = chart([{"y": 1, "label": "equal" if narrow else "as large as the weights"}]).encode(y=y)
-    return alt.layer(
+    return layer(
         rule.mark_rule(strokeDash=[2, 3], opacity=0.8),
         rule.mark_text(align="left", baseline="bottom", dy=-4, x=4).encode(text=alt.Text("label:N")),
         base.transform_filter("datum.part == 'within'").mark_line(strokeWidth=2, clip=True),

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import POINTS, Dot
-from hooks.drawings.parts import chart
+from hooks.drawings.parts import chart, layer
 from hooks.svg import SERIES
 
 _INK = {"counted": SERIES[0], "warm-up": "currentColor", "refused": SERIES[1]}
@@ -79,7 +79,7 @@ def strip(
         .properties(name=POINTS)
     )
     layers += [names.encode(x=x, y=y, text=alt.Text("label:N")) for names in _names(dots)]
-    return alt.layer(*layers)
+    return layer(*layers)
 
 
 def _names(dots: Sequence[Dot]) -> tuple[Any, ...]:

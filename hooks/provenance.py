@@ -144,8 +144,18 @@ def number(
     shown.set("tabindex", "0")
     shown.set("aria-describedby", name)
     wrapper = element("span", {"class": "has-provenance"}, *beside)
-    wrapper.append(box(name, reading.title, rows(reading, style)))
+    made = box(name, reading.title, rows(reading, style))
+    if page.catalogued:
+        target = relative(f"data/quantities/{reading.id}.html", page.uri)
+        link = element("a", {"href": target}, "Every run, samples, history")
+        made.append(element("span", {"class": "provenance-row provenance-more"}, link))
+    wrapper.append(made)
     return wrapper
+
+
+def relative(path: str, uri: str) -> str:
+    """The address of a file of the site, seen from the page at `uri`."""
+    return posixpath.relpath(path, posixpath.dirname(uri) or ".")
 
 
 def _former_anchors(reading: Reading, page: PageState, alias: str | None) -> list[Element]:
@@ -186,8 +196,14 @@ def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
     return made
 
 
-def measured_in(readings: Iterable[Reading], uri: str) -> Element:
-    """`Measured in: …`, made from the runs and notes behind the numbers that a page used."""
+def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = False) -> Element:
+    """`Measured in: …`, made from the runs and notes behind the numbers that a page used.
+
+    Args:
+        readings: The numbers.
+        uri: Of the page.
+        catalogued: Whether each run has a page to link to.
+    """
     runs: dict[str, Run] = {}
     notes: dict[str, str] = {}
     for reading in readings:
@@ -201,7 +217,7 @@ def measured_in(readings: Iterable[Reading], uri: str) -> Element:
                 "p",
                 {"data-run": run.id},
                 "Measured in: run ",
-                element("code", None, run.id),
+                _run(run, uri, catalogued),
                 f", on {run.date}, on {run.machine}. {run.record['model']['name']}: {run.weights}."
                 + (f" It was {imported(run)}." if run.origin else ""),
             )
@@ -209,7 +225,12 @@ def measured_in(readings: Iterable[Reading], uri: str) -> Element:
     for note in notes:
         if note == uri:
             continue
-        target = posixpath.relpath(note, posixpath.dirname(uri) or ".")
+        target = relative(note, uri)
         link = element("a", {"href": target}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
         made.append(element("p", {"class": "measured-note"}, "How it was measured: ", link, "."))
     return made
+
+
+def _run(run: Run, uri: str, catalogued: bool) -> Element:
+    name = element("code", None, run.id)
+    return element("a", {"href": relative(f"data/runs/{run.id}.html", uri)}, name) if catalogued else name

@@ -57,6 +57,11 @@ def on_env(env: Any, *, config: Any, files: Any) -> Any:
     return _host().on_env(env, config=config, files=files)
 
 
+def on_post_template(output: str, *, template_name: str, config: Any) -> Any:
+    """Handed on."""
+    return _host().on_post_template(output, template_name=template_name, config=config)
+
+
 def on_post_page(output: str, *, page: Any, config: Any) -> Any:
     """Handed on."""
     return _host().on_post_page(output, page=page, config=config)

@@ -53,9 +53,10 @@ class _Axis:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, at = (math.log(x) if self.log else x for x in (self.low, self.high, value))
+        held = min(max(value, self.low), self.high)  # an interval may reach below what a logarithm has
+        low, high, at = (math.log(x) if self.log else x for x in (self.low, self.high, held))
         share = (at - low) / (high - low)
-        return round(self.begin + min(max(share, 0.0), 1.0) * (self.end - self.begin), 1)
+        return round(self.begin + share * (self.end - self.begin), 1)
 
 
 def picture(points: Sequence[Point], y_title: str, label: str, size: tuple[int, int], name: str) -> str:
@@ -97,8 +98,8 @@ def _values(points: Sequence[Point], height: int) -> _Axis:
     positive = [v for v in ends if v > 0]
     if low > 0 and high / min(positive) > _LOG_FROM:
         return _Axis(low / 1.3, high * 1.3, height - _BOTTOM, _TOP, log=True)
-    low, high = min(low, 0.0), max(high, 0.0)
-    room = (high - low) * 0.1 or 1.0
+    low, high = min(low, 0.0), max(high, 0.0) or (1.0 if low >= 0 else 0.0)
+    room = (high - low) * 0.1
     return _Axis(low - (room if low < 0 else 0), high + (room if high > 0 else 0), height - _BOTTOM, _TOP)
 
 

@@ -205,11 +205,11 @@ def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = Fal
         catalogued: Whether each run has a page to link to.
     """
     runs: dict[str, Run] = {}
-    notes: dict[str, str] = {}
+    notes: set[str] = set()
     for reading in readings:
         runs |= {run.id: run for run in reading.runs}
         if reading.note:
-            notes[reading.note] = reading.note
+            notes.add(reading.note)
     made = element("div", {"class": "measured-in"})
     for run in runs.values():
         made.append(
@@ -222,13 +222,20 @@ def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = Fal
                 + (f" It was {imported(run)}." if run.origin else ""),
             )
         )
-    for note in notes:
-        if note == uri:
-            continue
-        target = relative(note, uri)
-        link = element("a", {"href": target}, note.rpartition("/")[2].partition(".")[0].replace("-", " "))
-        made.append(element("p", {"class": "measured-note"}, "How it was measured: ", link, "."))
+    told = [element("a", {"href": relative(note, uri)}, _note_name(note)) for note in sorted(notes) if note != uri]
+    if told:
+        parts: list[str | Element] = ["How it was measured: "]
+        for link in told:
+            parts += [link, "; "]
+        made.append(element("p", {"class": "measured-note"}, *parts[:-1], "."))
     return made
+
+
+def _note_name(note: str) -> str:
+    """A note's name, from that of its file: `note 2, KV cache growth`."""
+    words = posixpath.splitext(posixpath.basename(note))[0].split("-")
+    number = f"note {words.pop(0)}, " if words[0].isdigit() and len(words) > 1 else ""
+    return number + " ".join(words).replace("kv cache", "KV cache")
 
 
 def _run(run: Run, uri: str, catalogued: bool) -> Element:

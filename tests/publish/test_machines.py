@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import markdown
 import pytest
 
 from hooks import machines, switch
+from hooks.book import Book
 from hooks.errors import PublishErrors
 from hooks.extension import Site, SplicedExtension
 from hooks.formatting import SPACE
 from hooks.pages import PageState
-from tests.publish import fixture_data
-from tests.publish.fixture_data import ROOT
+from hooks.records import Run
 from tests.publish.test_pages import OTHERS
 
-QUANTITIES = ROOT / "docs" / "quantities.toml"
 GPU, SMALL = "fixture-gpu", "fixture-small"
 
 PAGE = """# Times {#times}
@@ -83,6 +82,17 @@ def made(site: Site) -> Made:
     return made
 
 
+def like(run: Run, id_: str | None = None, **changes: Any) -> Run:
+    """A run with the samples of another, and another record."""
+    return replace(run, id=id_ or run.id, record={**run.record, **changes}, read=lambda: run.samples)
+
+
+def with_runs(site: Site, *runs: Run) -> Site:
+    """The site as if it had these runs and no others."""
+    store = replace(site.book.store, runs={run.id: run for run in runs})
+    return replace(site, book=Book(store, site.book.definitions))
+
+
 def key_of(html: str, pattern: str) -> str:
     """The key of the first place whose tag the pattern finds."""
     found = re.search(rf"<[^>]*{pattern}[^>]*>", html)
@@ -103,28 +113,35 @@ def test_one_choice_for_each_machine_and_model(site: Site) -> None:
     assert found[1].name.endswith("with SmolLM2-135M")
 
 
-def test_an_older_run_of_the_same_two_is_no_choice(empty_data: Path) -> None:
-    fixture_data.write_run(empty_data)
-    fixture_data.write_run(empty_data, "older", finished_at="2025-01-02T04:00:00Z")
-    assert machines.choices(Site.open(empty_data, QUANTITIES).book) == ()
+def test_an_older_run_of_the_same_two_is_no_choice(site: Site) -> None:
+    main = site.book.run("main")
+    older = like(main, "older", finished_at="2025-01-02T04:00:00Z")
+    assert machines.choices(with_runs(site, older, main).book) == ()
 
 
-def test_a_short_plan_is_a_choice_only_where_no_other_was_run(empty_data: Path) -> None:
-    fixture_data.write_run(empty_data)
-    fixture_data.gpu_run(empty_data)
-    plan = fixture_data.run_record("x", 0)["plan"] | {"name": "quick"}
-    machine = fixture_data.run_record("x", 0)["machine"]
-    for run_id, id_ in (("short", "fixture-gpu"), ("other", "fixture-third")):
-        fixture_data.write_run(
-            empty_data, run_id, plan=plan, machine=machine | {"id": id_}, finished_at="2026-02-02T04:00:00Z"
-        )
-    found = machines.choices(Site.open(empty_data, QUANTITIES).book)
+def test_a_short_plan_is_a_choice_only_where_no_other_was_run(site: Site) -> None:
+    main, gpu = site.book.run("main"), site.book.run("gpu")
+    plan, late = main.record["plan"] | {"name": "quick"}, "2026-02-02T04:00:00Z"
+    short = [
+        like(main, run_id, plan=plan, machine=main.record["machine"] | {"id": id_}, finished_at=late)
+        for run_id, id_ in (("short", "fixture-gpu"), ("other", "fixture-third"))
+    ]
+    found = machines.choices(with_runs(site, main, gpu, *short).book)
     assert [choice.run.id for choice in found] == ["other", GPU]
 
 
-def test_without_a_main_run_there_is_no_choice(empty_data: Path) -> None:
-    fixture_data.small_run(empty_data)
-    assert machines.choices(Site.open(empty_data, QUANTITIES).book) == ()
+def test_there_are_only_so_many_choices(site: Site) -> None:
+    main = site.book.run("main")
+    others = [
+        like(main, f"run-{n:02}", machine=main.record["machine"] | {"id": f"machine-{n}"}, finished_at=f"2025-01-{n:02}")
+        for n in range(1, 31)
+    ]
+    found = machines.choices(with_runs(site, main, *others).book)
+    assert [choice.run.id for choice in found] == [f"run-{n:02}" for n in range(30, 30 - machines.MOST, -1)]
+
+
+def test_without_a_main_run_there_is_no_choice(site: Site) -> None:
+    assert machines.choices(with_runs(site, site.book.run("real-weights")).book) == ()
 
 
 # ---------------------------------------------------------------- what differs
@@ -159,10 +176,9 @@ def test_a_claim_that_fails_elsewhere_says_so_and_stops_nothing(made: Made) -> N
     assert all(claim.held is not False for claim in made.page.claims)
 
 
-def test_the_same_claim_stops_the_main_run(empty_data: Path) -> None:
-    fixture_data.gpu_run(empty_data)
+def test_the_same_claim_stops_the_main_run(site: Site) -> None:
     extension = SplicedExtension()
-    extension.site = Site.open(empty_data, QUANTITIES)
+    extension.site = with_runs(site, site.book.run("gpu"))
     with pytest.raises(PublishErrors, match="the data contradict"):
         markdown.markdown(PAGE.partition("The model")[0], extensions=[extension, *OTHERS])
 
@@ -232,26 +248,32 @@ def test_another_pages_file_has_another_edition(made: Made, site: Site) -> None:
 
 
 @pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """The page on a site whose other run has two processes and four cells."""
-    data = fixture_data.site_data(tmp_path_factory.mktemp("short") / "site_data")
-    fixture_data.write_run(data)
-    fixture_data.small_run(data)
-    wanted = [
+def short(site: Site) -> Made:
+    """The page on a site whose other run has two processes and few cells."""
+    main = site.book.run("main")
+
+    def wanted(experiment: str, batch: int, tokens: int | None, mode: str) -> bool:
+        return (experiment, batch, tokens, mode) in (("prefill", 1, 500, "eager"), ("decode", 1, 500, "eager"))
+
+    cells = [
         cell
-        for cell in fixture_data.cells()
-        if cell["experiment"] in ("prefill", "decode") and 500 in cell.values() and cell["mode"] == "eager"
+        for cell in main.record["plan"]["cells"]
+        if wanted(cell["experiment"], cell["batch"], cell["prompt_tokens"] or cell["context_tokens"], cell["mode"])
     ]
-    records = [each for each in fixture_data.samples(cells=wanted) if each["process"] < 2]
-    base = fixture_data.run_record("x", 0)
-    steps = [{**cell, "repetitions": fixture_data.REPETITIONS, "steps": 4} for cell in wanted]
-    fixture_data.write_run(
-        data,
-        "fixture-short",
-        records,
-        plan=base["plan"] | {"name": "quick", "rounds": 2, "cells": steps},
-        machine=base["machine"] | {"id": "fixture-laptop", "label": "fixture laptop"},
-        processes=base["processes"][:2],
+    samples = tuple(
+        each
+        for each in main.samples
+        if each.process < 2
+        and wanted(each.experiment, each.batch, each.prompt_tokens or each.context_tokens, each.mode)
+    )
+    other = replace(
+        like(
+            main,
+            "fixture-short",
+            plan=main.record["plan"] | {"name": "quick", "rounds": 2, "cells": cells},
+            machine=main.record["machine"] | {"id": "fixture-laptop", "label": "fixture laptop"},
+        ),
+        read=lambda: samples,
     )
     source = PAGE + (
         "\nWriting takes longer, surely. {{ claim decode.seconds_per_token.low > prefill.seconds_per_token.high }}\n\n"
@@ -259,7 +281,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Made:
         "{{ chart roofline }}\n\n{{ chart decode-modes }}\n\n{{ chart samples of=decode.fast.seconds_per_token }}\n\n"
         "{{ chart decode-by-depth }}\n\n{{ decode.seconds_per_token.by_depth }}, {{ ceilings.read_bytes_per_s }}\n"
     )
-    made = make(Site.open(data, QUANTITIES), source)
+    made = make(with_runs(site, main, site.book.run("real-weights"), other), source)
     assert not made.page.errors, "\n\n".join(map(str, made.page.errors))
     return made
 
@@ -279,15 +301,10 @@ def test_what_needs_an_interval_is_not_checked_there(short: Made) -> None:
     assert "Unsure." in found.inside.values()
 
 
-def test_a_damaged_run_stops_the_build(empty_data: Path) -> None:
-    fixture_data.write_run(empty_data)
-    fixture_data.small_run(empty_data)
-    run = fixture_data.gpu_run(empty_data)
-    kept = [
-        line
-        for line in (run / "samples.jsonl").read_text().splitlines(keepends=True)
-        if not ('"decode"' in line and '"context_tokens": 500' in line and '"eager"' in line)
-    ]
-    (run / "samples.jsonl").write_text("".join(kept))
-    made = make(Site.open(empty_data, QUANTITIES))
+def test_a_run_that_lost_samples_stops_the_build(site: Site) -> None:
+    gpu = site.book.run("gpu")
+    kept = tuple(
+        each for each in gpu.samples if (each.experiment, each.context_tokens, each.mode) != ("decode", 500, "eager")
+    )
+    made = make(with_runs(site, site.book.run("main"), replace(gpu, read=lambda: kept)))
     assert made.page.errors and "fixture-gpu" in str(made.page.errors[0])

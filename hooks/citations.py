@@ -200,7 +200,10 @@ def csl_json(record: Record) -> str:
         "note": record.data_words,
         "URL": _address(record.url) if record.url else None,
     }
-    return json.dumps([{k: v for k, v in item.items() if v}], ensure_ascii=False, indent=1) + "\n"
+    lines = (
+        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in item.items() if value
+    )
+    return "[\n {\n" + ",\n".join(lines) + "\n }\n]\n"
 
 
 FORMATS = {

@@ -23,7 +23,7 @@ SCRIPT = "assets/cite.js"
 SUFFIX = ".cite.js"
 """Ending of the file that has the citations of a page's numbers: fetched when a reader asks for the first."""
 
-_FIGURE = re.compile(r'<figure class="chart" (?P<attributes>[^>]*)>.*?</figure>', re.DOTALL)
+_FIGURE = re.compile(r'<figure\b(?P<attributes>[^>]*\bclass="chart"[^>]*)>.*?</figure>', re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 _CAPTION = re.compile(r"<figcaption><strong>(.*?)\.?</strong>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")

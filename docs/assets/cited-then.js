@@ -76,7 +76,7 @@
   function show(history, asked) {
     document.querySelectorAll(".cited-then").forEach((old) => old.remove());
     const target = document.getElementById(asked.anchor);
-    const number = target?.matches(".quantity") ? target : target?.parentElement.querySelector(".quantity");
+    const number = target?.matches(".quantity, .data-value") ? target : target?.parentElement.querySelector(".quantity");
     const note = element("span", sentence(history, asked), { className: "cited-then", role: "note" });
     if (number) {
       (number.closest(".has-provenance") ?? number).after(note);

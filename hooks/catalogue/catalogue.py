@@ -138,7 +138,7 @@ class Catalogue:
         return render(
             "start.html",
             uri="data/index.html",
-            runs=self.runs[:5],
+            runs=[(run_page.title(run, self._model(run)), run, values) for run, values in self.runs[:5]],
             run_count=len(self.runs),
             sample_count=sum(values.samples for _, values in self.runs),
             quantity_count=len(self.book.definitions.quantities),
@@ -193,7 +193,7 @@ class Catalogue:
             yield f"data/quantities/{entry.id}.samples.csv", sheets.text(files.SAMPLE_COLUMNS, rows)
         if entry.runs:
             yield f"data/quantities/{entry.id}.runs.csv", files.runs_csv(entry)
-        yield f"{API}/quantities/{entry.id}.json", api.text(api.quantity(entry, self._site, record))
+        endpoint = api.text(api.quantity(entry, self._site, record))
         note = entry.now.note
         content = quantity_page.page(
             entry,
@@ -201,18 +201,19 @@ class Catalogue:
             cite=_cite(record, entry.id),
             samples=len(rows),
             comes_from={note: self.titles.get(note, note)} if note else {},
+            titles=self._models,
         )
         description = f"{entry.meaning}. {entry.now.text()}."
-        yield (
-            quantity_path(entry.id),
-            frame.page(
-                path=quantity_path(entry.id),
-                title=entry.title,
-                description=description,
-                content=content,
-                head=citing.meta_tags(record, description),
-            ),
+        page = frame.page(
+            path=quantity_path(entry.id),
+            title=entry.title,
+            description=description,
+            content=content,
+            head=citing.meta_tags(record, description),
         )
+        for id_ in (entry.id, *entry.was):  # a former address leads to the same page, which says what it is called now
+            yield quantity_path(id_), page
+            yield f"{API}/quantities/{id_}.json", endpoint
 
     def _write_runs(self, folder: Path, frame: Frame) -> None:
         gates = self._gates
@@ -335,9 +336,13 @@ class Catalogue:
     def _site(self) -> api.Json:
         return {"site": self.site.site, "address": self.site.address, "version": self.site.version}
 
+    @cached_property
+    def _models(self) -> Mapping[str, str]:
+        """Titles of models, by name."""
+        return {name: str(model["title"]) for name, model in self.book.store.models.items()}
+
     def _model(self, run: Run) -> str:
-        model = self.book.store.models.get(run.model)
-        return str(model["title"]) if model else run.model
+        return self._models.get(run.model, run.model)
 
     def _record(
         self, kind: str, title: str, path: str, runs: Iterable[Run], value: str | None = None

@@ -30,6 +30,7 @@ KINDS = {
     "computed": "computed from published sizes",
     "published": "published size",
     "cited": "cited",
+    "retired": "no longer stated",
 }
 """What kind of number it is, in words."""
 
@@ -62,6 +63,11 @@ class Entry:
     used_by: tuple[str, ...] = ()
     uses: tuple[Use, ...] = ()
     history: tuple[Change, ...] = ()
+
+    @property
+    def was(self) -> tuple[str, ...]:
+        """Its former ids, which lead here."""
+        return self.now.was
 
     @property
     def title(self) -> str:
@@ -113,6 +119,14 @@ def all_of(
             inputs=definition.inputs or ((f"cite.{definition.cited}",) if definition.cited else ()),
             used_by=tuple(used_by.get(id_, ())),
             uses=tuple(uses.get(id_, ())),
+            history=ledger.history(id_),
+        )
+    for definition in book.definitions.retired.values():
+        id_, reason = definition.id, Refusal("unavailable", f"no longer stated: {definition.retired}")
+        found[id_] = Entry(
+            id=id_,
+            kind="retired",
+            now=replace(described(definition, "retired", None), refusal=reason),
             history=ledger.history(id_),
         )
     for reading in _facts(book.store):

@@ -5,8 +5,9 @@ A book answers for the newest run of each alias. Here each run of the store is a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 }
 """The fields of each experiment that a page of a run shows."""
 
+_PERCENT = ("share_of_read_ceiling", "share_of_flop_ceiling")
 _CEILING_OF = {"read": ("bytes_per_s",), "gemm": ("flop_per_s",)}
 _GATE_STATES = ("passed", "failed", "not_checked")
 
@@ -131,9 +133,10 @@ def _cells(one: Book, run: Run) -> Iterator[CellValues]:
         samples = run.cells.get(cell, ())
         refused = sum(sample.refusal is not None for sample in samples)
         fields = _CEILING_OF.get(cell[-1], SHOWN[cell[0]])
-        values = {
-            field: Value.of(one.cell(one.definitions.main, keys_of(cell), field)) for field in fields
-        }
+        values = {}
+        for field in fields:
+            reading = one.cell(one.definitions.main, keys_of(cell), field)
+            values[field] = Value.of(reading, "percent" if field in _PERCENT else None)
         counts = (planned.get(cell, 0), len(samples) - refused, refused, warm_ups[cell])
         yield CellValues(cell, *counts, values, left_out.get(cell))
 
@@ -153,12 +156,30 @@ def _gates(samples: list[Sample]) -> dict[str, tuple[int, int, int]]:
 def _refusals(samples: list[Sample]) -> Iterator[Refused]:
     """The reasons, the most frequent first; those of energy alone after those of whole samples."""
     found: dict[tuple[bool, str, str], Counter[Cell]] = {}
+    reasons: dict[tuple[bool, str, str], list[str]] = {}
     for sample in samples:
         refusal = sample.refusal or sample.energy_refusal
         if refusal is not None:
-            key = (sample.refusal is None, refusal.kind, refusal.reason)
+            key = (sample.refusal is None, refusal.kind, _NUMBER.sub("#", refusal.reason))
             found.setdefault(key, Counter())[sample.cell] += 1
+            reasons.setdefault(key, []).append(refusal.reason)
     ordered = sorted(found.items(), key=lambda item: (item[0][0], -item[1].total(), item[0]))
-    for (energy, kind, reason), cells in ordered:
+    for key, cells in ordered:
         words = tuple(cell_words(keys_of(cell)) for cell in cells)
-        yield Refused(kind, reason, energy, cells.total(), words)
+        yield Refused(key[1], together(reasons[key]), key[0], cells.total(), words)
+
+
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def together(reasons: Sequence[str]) -> str:
+    """Reasons that differ in their numbers alone, as one: `others had 5.2 to 78% of the CPU`."""
+    found = [_NUMBER.findall(reason) for reason in reasons]
+    if len({len(numbers) for numbers in found}) > 1:
+        return reasons[0]
+    spans = []
+    for numbers in zip(*found, strict=True):
+        ordered = sorted(set(numbers), key=lambda number: float(number.replace(",", "")))
+        spans.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}")
+    parts = iter(spans)
+    return _NUMBER.sub(lambda _: next(parts), reasons[0])

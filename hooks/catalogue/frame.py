@@ -25,6 +25,7 @@ _OF_THE_PAGE = re.compile(
 _TOPIC = re.compile(
     r"(data-md-component=\"header-topic\">\s*<span class=\"md-ellipsis\">).*?(</span>)", re.DOTALL
 )
+_NEIGHBOURS = re.compile(r'<nav class="md-footer__inner.*?</nav>', re.DOTALL)
 _SKIP = re.compile(r'(<a href=")#[^"]*(" class="md-skip">)')
 _CONTENT, _HEAD, _NAME, _TOPIC_TEXT = (f"\x00{word}\x00" for word in ("content", "head", "title", "topic"))
 
@@ -49,6 +50,7 @@ class Frame:
         html = _OF_THE_PAGE.sub("", html)
         html = _TITLE.sub(lambda _: f"{_HEAD}<title>{_NAME}</title>", html, count=1)
         html = _ARTICLE.sub(lambda match: f"{match[1]}{_CONTENT}</article>", html, count=1)
+        html = _NEIGHBOURS.sub("", html)
         html = _SKIP.sub(lambda match: f"{match[1]}#page{match[2]}", html)
         topics = list(_TOPIC.finditer(html))
         if len(topics) > 1:  # the first is the site's name

@@ -55,6 +55,8 @@ def groups(entries: Mapping[str, Entry], store: Store) -> list[Group]:
 
 def _group(entry: Entry, store: Store) -> tuple[str, str]:
     first, _, rest = entry.id.partition(".")
+    if entry.kind == "retired":
+        return "retired", "No longer stated"
     if entry.definition is not None:
         return first.replace("_", "-"), GROUPS.get(first, first.replace("_", " ").capitalize())
     if first == "cite":

@@ -38,10 +38,17 @@ class Link:
     id: str
     title: str
     text: str
+    refused: bool
 
 
 def page(
-    entry: Entry, entries: Mapping[str, Entry], *, cite: str, samples: int, comes_from: Mapping[str, str]
+    entry: Entry,
+    entries: Mapping[str, Entry],
+    *,
+    cite: str,
+    samples: int,
+    comes_from: Mapping[str, str],
+    titles: Mapping[str, str],
 ) -> str:
     """The content of the page.
 
@@ -51,10 +58,11 @@ def page(
         cite: The HTML that says how to cite it.
         samples: Rows of its file of samples; 0 where there is none.
         comes_from: Titles of notes that describe how it was measured, by URI.
+        titles: Titles of models, by name.
     """
     uri = quantity_path(entry.id)
     known = set(entries)
-    groups = series(entry)
+    groups = series(entry, titles)
     stated = {run.id for run in entry.now.runs}
     drawn = [(run, value) for run, value in entry.runs if value.value is not None or value.low is not None]
     return render(
@@ -72,12 +80,16 @@ def page(
         inputs=[_link(entries[name]) for name in entry.inputs if name in entries],
         used_by=[_link(entries[name]) for name in entry.used_by if name in entries],
         parts=entry.now.parts,
-        picture=Markup(_picture(entry, drawn, groups, stated)) if drawn else None,
+        picture=Markup(_picture(entry, drawn, groups, stated, titles)) if drawn else None,
         legend=[
-            (Markup(timeline.marker(number, stated=False)), group) for group, number in _legend(drawn, groups)
+            (Markup(timeline.marker(number, stated=False)), group, _said(drawn, group, titles))
+            for group, number in _legend(drawn, groups, titles)
         ],
-        finding=_finding(entry, drawn) if drawn else None,
-        runs=[(run, value, run.id in stated) for run, value in entry.runs[:ROWS]],
+        runs=[
+            (run, value, run.id in stated, _marker(run, value, groups, run.id in stated, titles))
+            for run, value in entry.runs[:ROWS]
+        ],
+        titles=titles,
         count=len(entry.runs),
         samples=samples,
         comes_from=comes_from,
@@ -85,20 +97,20 @@ def page(
     )
 
 
-def series(entry: Entry) -> dict[Series, int]:
+def series(entry: Entry, titles: Mapping[str, str]) -> dict[Series, int]:
     """The series of a number's runs, counted from the one that most of its runs are of."""
     counts: dict[Series, int] = {}
     for run, _ in entry.runs:
-        counts[series_of(run)] = counts.get(series_of(run), 0) + 1
+        counts[series_of(run, titles)] = counts.get(series_of(run, titles), 0) + 1
     ordered = sorted(counts, key=lambda each: (-counts[each], each.label, each.machine))
     return {each: number for number, each in enumerate(ordered)}
 
 
-def series_of(run: Run) -> Series:
+def series_of(run: Run, titles: Mapping[str, str]) -> Series:
     """What a run's numbers may be compared with over time."""
     model = run.record["model"]
     program = f", imported from {run.program}" if run.program else ""
-    return Series(f"{model['name']}, {run.weights_kind} weights, {model['dtype']}{program}", run.machine)
+    return Series(f"{titles.get(run.model, run.model)}, {run.weights_kind} weights, {model['dtype']}{program}", run.machine)
 
 
 def moment_s(run: Run) -> float:
@@ -107,19 +119,24 @@ def moment_s(run: Run) -> float:
 
 
 def _picture(
-    entry: Entry, drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int], stated: set[str]
+    entry: Entry,
+    drawn: Sequence[tuple[Run, Value]],
+    groups: Mapping[Series, int],
+    stated: set[str],
+    titles: Mapping[str, str],
 ) -> str:
     divide, symbol = _scale(entry, drawn)
     points = [
         timeline.Point(
             moment_s(run),
             *(None if end is None else end / divide for end in (value.value, value.low, value.high)),
-            groups[series_of(run)],
+            groups[series_of(run, titles)],
             run.id in stated,
         )
         for run, value in drawn
     ]
-    label = _finding(entry, drawn)
+    said = (f"{group.label}, {group.machine}: {_said(drawn, group, titles)}" for group, _ in _legend(drawn, groups, titles))
+    label = f"{entry.title} in every run. {'; '.join(said)}."
     title = f"{entry.title}, {symbol}" if symbol else entry.title
     short = symbol or "ratio"
     return timeline.picture(points, title, label, timeline.WIDE, "t-wide") + timeline.picture(
@@ -134,19 +151,29 @@ def _scale(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> tuple[float, str
     return formatting.scale(most, entry.unit)
 
 
-def _legend(drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int]) -> list[tuple[Series, int]]:
-    there = {series_of(run) for run, _ in drawn}
+def _legend(
+    drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int], titles: Mapping[str, str]
+) -> list[tuple[Series, int]]:
+    there = {series_of(run, titles) for run, _ in drawn}
     return [(group, number) for group, number in groups.items() if group in there and number < 4]
 
 
-def _finding(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> str:
-    """The chart in a sentence."""
-    (last, newest), (first, oldest) = drawn[0], drawn[-1]
-    if len(drawn) == 1:
-        return f"{entry.title} in one run, of {last.date}: {newest.text}."
-    return (
-        f"{entry.title} in {len(drawn)} runs, from {first.date} ({oldest.text}) to {last.date} ({newest.text})."
-    )
+def _said(drawn: Sequence[tuple[Run, Value]], group: Series, titles: Mapping[str, str]) -> str:
+    """A series in words: `3 runs, 390 to 420 ms`."""
+    found = [(run, value) for run, value in drawn if series_of(run, titles) == group]
+    first, last = found[-1], found[0]
+    if len(found) == 1:
+        return f"one run, {last[1].text}"
+    return f"{len(found)} runs, {first[1].text} on {first[0].date} and {last[1].text} on {last[0].date}"
+
+
+def _marker(
+    run: Run, value: Value, groups: Mapping[Series, int], stated: bool, titles: Mapping[str, str]
+) -> Markup | str:
+    """The look of a run's point in the picture, for its row."""
+    if value.value is None:
+        return ""
+    return Markup(timeline.marker(groups[series_of(run, titles)], stated=stated))
 
 
 def _run_link(text: str, entry: Entry, uri: str) -> Markup | str:
@@ -155,4 +182,4 @@ def _run_link(text: str, entry: Entry, uri: str) -> Markup | str:
 
 
 def _link(entry: Entry) -> Link:
-    return Link(entry.id, entry.title, entry.now.text())
+    return Link(entry.id, entry.title, entry.now.text(), entry.now.refusal is not None)

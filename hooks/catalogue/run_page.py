@@ -13,6 +13,7 @@ from hooks import formatting, provenance
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.render import render, run_path
 from hooks.catalogue.values import CellValues, RunValues, Value
+from hooks.readings import cell_words
 from hooks.records import Record, Run, keys_of
 
 Rows = list[tuple[str, str]]
@@ -37,7 +38,6 @@ _HEADINGS = {
     "flop_per_s": "Matrix products",
     "watts": "Power",
 }
-_PERCENT = ("share_of_read_ceiling", "share_of_flop_ceiling")
 _MODES = {"read": "read bandwidth of memory", "gemm": "rate of matrix products"}
 
 
@@ -94,10 +94,10 @@ def page(
         facts=list(_facts(run)),
         tables=list(tables(values)),
         ceilings=_ceilings(values),
-        gates=[(name, gates.get(name, ""), counts) for name, counts in values.gates.items()],
+        gates=[(name, gates.get(name, ""), _counts(counts)) for name, counts in values.gates.items()],
         refusals=values.refusals,
         checks=run.record.get("mode_checks", []),
-        left_out=[(cell, cell.left_out) for cell in values.cells if cell.left_out],
+        left_out=[(cell_words(keys_of(cell.cell)), cell.left_out) for cell in values.cells if cell.left_out],
         numbers=[
             (entries[id_], value) for id_, value in values.quantities.items() if id_ in entries
         ],
@@ -172,6 +172,12 @@ def _summary(run: Run, values: RunValues) -> str:
         f"{values.samples:,} samples of {cells} cells, taken by {processes}: "
         f"{values.warm_ups:,} warm-ups, which count in no statistic, and {refused}."
     )
+
+
+def _counts(counts: tuple[int, int, int]) -> str:
+    """How a gate went: `208 passed, 20 failed`."""
+    words = ("passed", "failed", "not checked")
+    return ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
 
 
 def _ceilings(values: RunValues) -> list[tuple[str, Value]]:

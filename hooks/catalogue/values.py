@@ -29,14 +29,14 @@ class Value:
     refusal: Refusal | None = None
 
     @classmethod
-    def of(cls, reading: Reading) -> Value:
-        """What a reading says."""
+    def of(cls, reading: Reading, style: str | None = None) -> Value:
+        """What a reading says; `style` overrides the number's own way to be shown."""
         return cls(
-            text=reading.text(),
+            text=reading.text(style),
             value=rounded(reading.value),
             low=rounded(reading.low),
             high=rounded(reading.high),
-            interval=reading.interval_text(),
+            interval=reading.interval_text(style),
             processes=reading.processes or max((source.processes for source in reading.sources), default=0),
             samples=reading.samples,
             refused=sum(source.refused for source in reading.sources),

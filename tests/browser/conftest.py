@@ -34,6 +34,19 @@ FLAGS = [
 ]
 
 
+CATALOGUE = ("data/quantities/", "data/runs/")
+KINDS_OF_NUMBERS = (
+    "decode.seconds_per_token",
+    "decode.seconds_per_token.by_depth",
+    "time.decode_over_prefill",
+    "energy.decode_over_prefill",
+    "weights.bytes",
+    "model.qwen2.5-1.5b.layers",
+    "cite.earlier-notes.decode-over-prefill-energy",
+)
+"""Measured, a series, derived, refused, computed from a run, published, cited."""
+
+
 @cache
 def documented_policy(folder: Path) -> str:
     """The Content-Security-Policy of docs/reference/hosting.md, with the hashes that the build of `folder` found."""
@@ -52,9 +65,16 @@ class Site:
 
     @property
     def pages(self) -> list[str]:
-        """Every page of the site by its path; the page for lost readers is left out."""
+        """The pages of the site by their path: all but the one for lost readers, and of the catalogue's hundreds a few."""
         pages = sorted(str(page.relative_to(self.folder)) for page in self.folder.rglob("*.html"))
-        return [page for page in pages if page != "404.html"]
+        listed = [page for page in pages if page.startswith(CATALOGUE) and not page.endswith("/index.html")]
+        return [page for page in pages if page != "404.html" and (page not in listed or page in self.chosen)]
+
+    @property
+    def chosen(self) -> list[str]:
+        """Pages of the catalogue, one for each kind of number and the newest run."""
+        runs = sorted(page.name for page in (self.folder / "data/runs").glob("2*.html"))
+        return [f"data/quantities/{id_}.html" for id_ in KINDS_OF_NUMBERS] + [f"data/runs/{name}" for name in runs[-1:]]
 
 
 @dataclass

@@ -203,9 +203,9 @@ def _controls() -> Element:
 
 def _track(lane: Lane, text: Element) -> Element:
     waits = (
-        f"reads for {lane.first.text()}, is done after {lane.whole.text()}"
+        f"reads for {lane.first.text()}, done after {lane.whole.text()}"
         if lane.prefill is not None
-        else f"has nothing to read, is done after {lane.whole.text()}"
+        else f"nothing to read, done after {lane.whole.text()}"
     )
     written = _copy(text)
     written.set("class", "tokens replay-text")
@@ -261,7 +261,7 @@ def _cells(lane: Lane, page: PageState) -> Iterator[Element]:
         yield element("td", {"colspan": str(len(_HEAD) - 1)}, _number(refused, lane.alias, page))
         return
     values = (
-        _number(lane.prefill, lane.alias, page) if lane.prefill else "one-token prompt",
+        _number(lane.prefill, lane.alias, page) if lane.prefill else "one token only",
         _number(lane.decode, lane.alias, page),
         lane.first.text(),
         lane.whole.text(),

@@ -31,7 +31,9 @@
     } catch {
       return;  // an address that is not even encoded as one
     }
-    lost.querySelector(".lost-address").textContent = ` (${location.pathname})`;
+    const address = lost.querySelector(".lost-address");
+    address.textContent = location.pathname;
+    address.before(", ");
     const links = [...lost.querySelectorAll(".lost-pages a")];
     const away = (link) => distance(asked, name(link.pathname));
     const nearest = links.reduce((best, link) => (away(link) < away(best) ? link : best), links[0]);

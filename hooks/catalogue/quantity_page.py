@@ -159,11 +159,13 @@ def _legend(
 
 
 def _said(drawn: Sequence[tuple[Run, Value]], group: Series, titles: Mapping[str, str]) -> str:
-    """A series in words: `3 runs, 390 to 420 ms`."""
+    """A series in words: `3 runs, 420 ms on 2026-01-02 and 390 ms on 2026-02-03`."""
     found = [(run, value) for run, value in drawn if series_of(run, titles) == group]
     first, last = found[-1], found[0]
     if len(found) == 1:
         return f"one run, {last[1].text}"
+    if first[0].date == last[0].date:
+        return f"{len(found)} runs on {last[0].date}, {first[1].text} in the first and {last[1].text} in the last"
     return f"{len(found)} runs, {first[1].text} on {first[0].date} and {last[1].text} on {last[0].date}"
 
 

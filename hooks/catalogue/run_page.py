@@ -118,7 +118,7 @@ def title(run: Run, model_title: str) -> str:
 def tables(values: RunValues) -> Iterator[Table]:
     """A table for each experiment of the run."""
     for experiment, words in EXPERIMENTS.items():
-        cells = [cell for cell in values.cells if cell.cell[0] == experiment]
+        cells = sorted((cell for cell in values.cells if cell.cell[0] == experiment), key=_order)
         if not cells:
             continue
         fields = tuple(dict.fromkeys(name for cell in cells for name in cell.values))
@@ -136,6 +136,12 @@ def tables(values: RunValues) -> Iterator[Table]:
             rows,
             tuple((_HEADINGS[name], reason) for name, reason in silent.items()),
         )
+
+
+def _order(cell: CellValues) -> tuple[str, int, int]:
+    """By mode, batch and length: a plan has its cells in an order of its own."""
+    _, batch, prompt_tokens, context_tokens, _, mode = cell.cell
+    return mode, batch, prompt_tokens or context_tokens or 0
 
 
 _KEYS = {

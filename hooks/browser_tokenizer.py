@@ -34,8 +34,11 @@ FOLDER = Path(__file__).parent / "browser"
 ZERO = 32
 """The character that stands for a cut after no letter."""
 
-EVERY = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000))))
-"""Every character of the planes that hold any, but for those of private use, which are neither letters nor composed."""
+
+@lru_cache(maxsize=1)
+def _every() -> str:
+    """Every character of the planes that hold any, but for those of private use, neither letters nor composed."""
+    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000))))
 
 
 @dataclass(frozen=True)
@@ -202,21 +205,21 @@ def members(pattern: str) -> frozenset[str]:
     """The characters that the pattern of one character matches, as the build's own tokenizer takes them."""
     rule = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed")
     others: set[str] = set()
-    for run, _ in rule.pre_tokenize_str(EVERY):
+    for run, _ in rule.pre_tokenize_str(_every()):
         others.update(run)
-    return frozenset(EVERY).difference(others)
+    return frozenset(_every()).difference(others)
 
 
 def touched_by_nfc() -> set[str]:
     """The characters that the build's own normalisation changes, puts together or puts in another order."""
     rule = normalizers.NFD()
     found: set[str] = set()
-    for character, parts in zip(EVERY, _each(rule, ("", "")), strict=True):
+    for character, parts in zip(_every(), _each(rule, ("", "")), strict=True):
         if parts != character:
             found.update(character, parts)  # what is taken apart here is what may be put together
     # One that moves past a mark of the least or the greatest class has a class of its own.
     for before, after in (("", "\u0334"), ("\u0345", "")):
-        for character, parts in zip(EVERY, _each(rule, (before, after)), strict=True):
+        for character, parts in zip(_every(), _each(rule, (before, after)), strict=True):
             if parts != before + character + after:
                 found.add(character)
     return found
@@ -226,9 +229,9 @@ def _each(rule: normalizers.Normalizer, around: tuple[str, str]) -> Iterable[str
     """What the rule makes of each character between two others, all in one call."""
     before, after = around
     between = "\N{OBJECT REPLACEMENT CHARACTER}"  # normalisation neither changes nor crosses it
-    lines = between.join(f"{before}{character}{after}" for character in EVERY if character != between)
+    lines = between.join(f"{before}{character}{after}" for character in _every() if character != between)
     made = iter(rule.normalize_str(lines).split(between))
-    return [f"{before}{character}{after}" if character == between else next(made) for character in EVERY]
+    return [f"{before}{character}{after}" if character == between else next(made) for character in _every()]
 
 
 def _set(characters: Iterable[str]) -> str:

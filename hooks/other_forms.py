@@ -90,8 +90,10 @@ def head(url: str) -> str:
     links = [("text/markdown", "This page as Markdown", markdown)]
     for name, title in _FEEDS.items():
         links += [(kind, title, relative(feeds.path(name, ending), url)) for ending, kind in feeds.TYPES.items()]
+    # Material asks for a sitemap beside whatever `[rel=alternate]` finds, as if it were a translation of the site. The space
+    # keeps these links out of that; to every reader of `rel`, a set of words, it means nothing.
     return "".join(
-        f'<link rel="alternate" type="{kind}" title="{escaped(title)}" href="{escaped(path)}">'
+        f'<link rel="alternate " type="{kind}" title="{escaped(title)}" href="{escaped(path)}">'
         for kind, title, path in links
     )
 

@@ -45,6 +45,7 @@ function cutter(library, data) {
   }
 
   return (text) => {
+    if (text === "") return [];
     const { ids, tokens } = tokenizer.encode(text, { add_special_tokens: false });
     const reached = new Map();  // bytes of the normalised text → tokens that end there
     let bytes = 0;

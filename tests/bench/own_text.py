@@ -144,10 +144,10 @@ def by_browser(texts: list[str], data: store.Store) -> tuple[list[Cut], str]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
         page.goto(page_file.as_uri())
-        page.evaluate(f"window.cut = splicedTokenizers[{json.dumps(tokens.DEFAULT)}]()")
+        page.evaluate(f"() => {{ window.cut = splicedTokenizers[{json.dumps(tokens.DEFAULT)}](); }}")
         found: list[Any] = []
         for at in range(0, len(texts), AT_ONCE):
-            found += page.evaluate("texts => texts.map(cut)", texts[at : at + AT_ONCE])
+            found += page.evaluate("texts => texts.map((text) => cut(text))", texts[at : at + AT_ONCE])
         version = browser.version
         browser.close()
     return [[(text, ids) for text, ids in pieces] for pieces in found], version

@@ -135,7 +135,7 @@ def html(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
 def links(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Links and anchors that lead nowhere, and pages to which nothing leads."""
     done = subprocess.run(
-        ["node", tools / "node_modules/linkinator/build/src/cli.js", f"{URL}index.html", f"{URL}404.html"]
+        ["node", tools / "node_modules/linkinator/build/src/cli.js", URL, f"{URL}404.html"]
         + ["--recurse", "--check-fragments", "--format", "json", "--skip", f"^(?!{URL})"],
         capture_output=True,
         text=True,

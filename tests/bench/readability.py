@@ -28,7 +28,11 @@ _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 
 def main() -> None:
     """Print a row for each page."""
-    print(f"{'page':46}{'words':>7}{'longest':>9}", *(f"{name:>17}" for name in FORMULAS.values()), f"{'median':>9}")
+    print(
+        f"{'page':46}{'words':>7}{'longest':>9}",
+        *(f"{name:>17}" for name in FORMULAS.values()),
+        f"{'median':>9}",
+    )
     for page in sentences.pages(ROOT / "docs", "primers/", "notes/"):
         found = list(sentences.of(page))
         # The library takes a sentence a line, its words parted by spaces.

@@ -42,7 +42,7 @@ UNITS = {
 """Units by the ending of a field's name, the longest ending first."""
 
 _COUNTS = {"tokens": "tokens", "batch": "sequences"}
-_TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "object": "object"}
+_TYPES = {name: name for name in ("string", "integer", "number", "boolean", "object", "array")}
 _LIMITS = {"minimum": "minimum", "pattern": "pattern", "enum": "enum", "minLength": "minLength"}
 
 Json = dict[str, Any]
@@ -182,6 +182,8 @@ def _field(name: str, described: Mapping[str, Any]) -> Json:
     if unit and kind in ("integer", "number"):
         made["unit"] = unit
     limits = {ours: described[theirs] for theirs, ours in _LIMITS.items() if theirs in described}
+    if "enum" in limits:  # a null is no value, so it is none of these
+        limits["enum"] = [value for value in limits["enum"] if value is not None]
     if "null" not in types and "anyOf" not in described:
         limits["required"] = True
     if limits:

@@ -6,6 +6,7 @@ are marked; popovers and buttons are left out. Whatever text the data hold stays
 
 from __future__ import annotations
 
+import copy
 import json
 import posixpath
 import re
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 SUFFIX = ".md"
 
 _LINK = re.compile(r'(?P<before><a\b[^<>]*? href=")(?P<path>[^"#?:]+)\.html(?=["#])')
-_LEFT_OUT = {"svg", "script", "style", "template", "button", "form", "input", "select", "textarea", "canvas", "noscript"}
+_LEFT_OUT = set(
+    "svg script style template button form search label input select textarea output canvas noscript".split()
+)
 _LEFT_OUT_CLASSES = {
     "headerlink",
     "footnote-backref",
@@ -30,16 +33,22 @@ _LEFT_OUT_CLASSES = {
     "claim-mark",
     "chart-tools",
     "cite",
+    "own-text-entry",
     "page-end",
     "markdown-skip",
 }
 """Classes of what means nothing without a page around it; `markdown-skip` says only that."""
 
 _HEADING = re.compile(r"h[1-6]")
-_SPECIAL = re.compile(r"([\\`*\[\]<]|~~|&(?=#?\w+;))")
+_SPECIAL = re.compile(r"([\\`*\[\]]|<(?=[A-Za-z/!?])|~~|&(?=#?\w+;))")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-_LINE_START = re.compile(r"^([ \t]*)(?:([-+>]|#{1,6}|=+|-{2,})(?=\s|$)|(\d{1,9})([.)])(?=\s|$))", re.MULTILINE)
+_HASHES = re.compile(r"(?<!\S)(#+)(?=\s|$)")
+_LINE_START = re.compile(
+    r"^([ \t]*)(?:(>|[-+=](?=\s|$)|=+(?=[ \t]*$)|[|:-][|: \t-]*(?=$))|(\d{1,9})([.)])(?=\s|$))", re.MULTILINE
+)
+"""What begins a block, where it begins a line: a quotation, a list, the line below a heading or a table's head."""
 _UNSAFE_IN_ADDRESS = re.compile(r"[\s<>()\\]")
+_NOT_YAML = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _SCHEMES = ("http:", "https:", "mailto:")
 
@@ -76,15 +85,22 @@ def convert(html: str, page: str, pages: Collection[str], kept: Cache) -> str:
 
 def document(content: str, head: Mapping[str, str | None]) -> str:
     """A page's Markdown with a head that says what it is. Values are quoted, so that no text in them ends it."""
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items() if value]
+    lines = [f"{name}: {_quoted(value)}" for name, value in head.items() if value]
     return "\n".join(["---", *lines, "---", "", content])
 
 
 def escape(text: str, *, in_table: bool = False) -> str:
     """Text that Markdown shows as it is."""
     text = _UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
+    text = _HASHES.sub(r"\\\1", text)
     text = _LINE_START.sub(lambda match: f"{match[1]}{match[3] or ''}\\{match[2] or match[4]}", text)
     return text.replace("|", "\\|") if in_table else text
+
+
+def _quoted(value: str) -> str:
+    """A line of text as YAML takes it, which escapes as JSON does."""
+    text = json.dumps(" ".join(value.split()), ensure_ascii=False)
+    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _made_with() -> str:
@@ -114,13 +130,15 @@ def _converter() -> Any:
                 return ""
             if "tokens" in classes:
                 return _tokens(node, parent_tags or set())
+            if node.name == "table":
+                _tidy(node)
             return str(super().process_tag(node, parent_tags))
 
         def escape(self, text: str, parent_tags: set[str]) -> str:
             return escape(text, in_table=bool({"td", "th"} & parent_tags))
 
         def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-            if "footnote-ref" in (el.get("class") or ()):
+            if {"footnote-ref", "term"} & set(el.get("class") or ()):
                 return text
             address = _address(str(el.get("href") or ""))
             if not address or not text.strip() or "_noformat" in parent_tags:
@@ -140,6 +158,9 @@ def _converter() -> Any:
             longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
             fence = "`" * max(3, longest + 1)
             return "\n".join(("", "", fence, text.strip("\n"), fence, "", "")) if text.strip() else ""
+
+        def convert_span(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            return f" {text} " if "data-text" in (el.get("class") or ()) else text
 
         def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
             note = str(el.get("id") or "").startswith("fnref")
@@ -168,6 +189,29 @@ def _converter() -> Any:
             return str(super().convert_p(el, text, parent_tags))
 
     return Converter(heading_style=ATX, bullets="-", strip_document=None)
+
+
+def _tidy(table: Tag) -> None:
+    """Give a table one row of headings and a cell for each column, as Markdown's have."""
+    for row in table.find_all("tr"):
+        for cell in row.find_all(["td", "th"], recursive=False):
+            rows = str(cell.get("rowspan") or "1")
+            column = len(cell.find_previous_siblings(["td", "th"]))
+            for below in row.find_next_siblings("tr")[: min(int(rows), 1000) - 1 if rows.isdigit() else 0]:
+                same = copy.copy(cell)
+                del same["rowspan"]
+                before = below.find_all(["td", "th"], recursive=False)[:column]
+                if before:
+                    before[-1].insert_after(same)
+                else:
+                    below.insert(0, same)
+    heads = table.select("thead > tr")
+    for extra in heads[1:]:
+        for cell, more in zip(heads[0].find_all("th"), extra.find_all("th"), strict=False):
+            if more.get_text(strip=True):
+                cell.append(" ")
+                cell.extend(list(more.contents))
+        extra.decompose()
 
 
 def _tokens(node: Tag, parent_tags: set[str]) -> str:

@@ -20,7 +20,8 @@ from hooks.pages import NumberUse, PageState
 FILE = "published.json"
 VERSION = 1
 
-_FIGURE = re.compile(r'<figure class="chart"[^>]*? id="(?P<id>[^"]*)"[^>]*>(?P<inside>.*?)</figure>', re.DOTALL)
+_FIGURE = re.compile(r"<figure\b(?P<attributes>[^>]*)>(?P<inside>.*?)</figure>", re.DOTALL)
+_ID = re.compile(r'\sid="([^"]*)"')
 _CAPTION = re.compile(r'<figcaption>(.*?)(?:<span class="chart-note">|</figcaption>)', re.DOTALL)
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
@@ -66,10 +67,13 @@ def drawn(html: str) -> tuple[dict[str, str], ...]:
     """The charts on a page, from its HTML: the id of each, its title and finding, and a hash of its data."""
     found = []
     for figure in _FIGURE.finditer(html):
+        id_ = _ID.search(figure["attributes"])
+        if id_ is None or 'class="chart' not in figure["attributes"]:
+            continue
         caption, table = _CAPTION.search(figure["inside"]), _TABLE.search(figure["inside"])
         words = " ".join(unescape(_TAG.sub("", caption[1])).split()) if caption else ""
         data = digest("chart-data", table[0] if table else "")[:16]
-        found.append({"id": figure["id"], "caption": words, "data": data})
+        found.append({"id": id_[1], "caption": words, "data": data})
     return tuple(found)
 
 

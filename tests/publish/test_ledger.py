@@ -23,7 +23,7 @@ A, B = "decode.seconds_per_token", "prefill.seconds_per_token"
 def number(id_: str, value: float, alias: str | None = None, **changes: str | None) -> Number:
     """A made-up number."""
     parts = {"text": f"{value:g} s", "unit": "s", "run": "fixture-run", "refusal": None, **changes}
-    return Number(id=id_, alias=alias, value=value, low=None, high=None, **parts)  # type: ignore[arg-type]
+    return Number(id=id_, alias=alias, value=float(value), low=None, high=None, **parts)  # type: ignore[arg-type]
 
 
 @pytest.fixture

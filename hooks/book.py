@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hooks import derived, expressions, facts, measured
+from hooks import derived, expressions, facts, former, measured
 from hooks.definitions import Alias, Definition, Definitions, Measured
 from hooks.errors import Place, PublishError, nearest
 from hooks.fields import FIELDS, Idle
@@ -191,6 +191,7 @@ class Book:
             return fact
         definition = self.definitions.quantities.get(id_)
         if definition is None:
+            former.refuse(self.definitions, id_)
             raise PublishError(
                 f"there is no quantity `{id_}`",
                 expected="an id from docs/quantities.toml, model.NAME.FACT or cite.SOURCE.VALUE",

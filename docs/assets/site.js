@@ -92,14 +92,18 @@
   const root = new URL("..", document.currentScript.src);
   const wanted = new Set();
 
+  function load(path) {
+    if (wanted.has(path)) return;
+    wanted.add(path);
+    const script = document.createElement("script");
+    script.src = new URL(path, root);
+    document.head.append(script);
+  }
+
   function begin() {
-    document.querySelectorAll("[data-script]").forEach(({ dataset }) => {
-      if (wanted.has(dataset.script)) return;
-      wanted.add(dataset.script);
-      const script = document.createElement("script");
-      script.src = new URL(dataset.script, root);
-      document.head.append(script);
-    });
+    document.querySelectorAll("[data-script]").forEach(({ dataset }) => load(dataset.script));
+    /* An address that carries a version: what the number was then stands beside it. */
+    if (location.search.includes("published=")) load("assets/cited-then.js");
   }
 
   /* Once for the page as loaded, and again whenever Material replaces the content. From a file its document$ never

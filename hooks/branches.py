@@ -50,10 +50,8 @@ def differ(parsed: Placeholder, books: Iterable[Book]) -> bool:
     return len(outcomes) > 1
 
 
-def choose(
-    parent: Element, start: int, chosen: bool, kind: Kind, around: Element | None = None
-) -> None:
-    """Replace the marks and blocks of the `when` at `parent[start]` by the chosen branch, inside `around` if it is given.
+def choose(parent: Element, start: int, chosen: bool, kind: Kind, around: Element | None = None) -> None:
+    """Replace the marks and blocks of the `when` at `parent[start]` by the chosen branch, inside `around` if given.
 
     Raises:
         PublishError: The `end` is missing beside it, or there are two `otherwise`.

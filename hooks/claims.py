@@ -48,8 +48,10 @@ def check(expression: str, sentence: str, book: Book, alias: str | None) -> tupl
     return ClaimUse(expression, sentence, held, values, reason), verdict
 
 
-def check_elsewhere(expression: str, sentence: str, book: Book, alias: str | None) -> tuple[ClaimUse, Verdict]:
-    """The same on the data of another run. What they are too few for, such as an interval, leaves the claim unchecked."""
+def check_elsewhere(
+    expression: str, sentence: str, book: Book, alias: str | None
+) -> tuple[ClaimUse, Verdict]:
+    """The same on the data of another run. What they are too few for, such as an interval, leaves it unchecked."""
     try:
         return check(expression, sentence, book, alias)
     except PublishError as error:

@@ -1,7 +1,7 @@
 """A page for other runs than the main one: passes over copies of its tree, and what they give. Resolves nothing itself.
 
-The tree is copied before anything in it is resolved, so Markdown is read once. What is wrong only on another run, where it
-may be too short for an interval or a chart, is said in its place there; it stops no build.
+The tree is copied before anything in it is resolved, so Markdown is read once. What another run is too short for, such
+as an interval or a chart, is said in its place there; it stops no build.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ class Elsewhere:
             resolver.resolve(root)
             writers = {id(self.main.slots): self.main, id(resolver.slots): resolver}
 
-            def write(
-                own: Slots, item: Element | str, writers: dict[int, Resolver] = writers
-            ) -> str:
+            def write(own: Slots, item: Element | str, writers: dict[int, Resolver] = writers) -> str:
                 return writers[id(own)].fill(slots.written(item, self.main.md))
 
             assert resolver.slots is not None

@@ -1,10 +1,10 @@
 """Which other runs a reader can have a page speak of: the newest of each other machine and model. Writes no HTML.
 
-A page states the numbers of the site's main run. What a reader asks of it is: what would these figures be on another
-machine? So there is one choice for each machine and model that was measured, and none for an older run of the same two:
-those are repetitions, which the data pages set side by side. Runs of other machines come first, since the text speaks of
-the main run's model by name; another model is offered, and said to be one. Imported runs are left out: they have a
-fraction of the cells, and one process.
+A page states the numbers of the site's main run. A reader asks what these figures would be on another machine. So there
+is one choice for each machine and model that was measured, and none for an older run of the same two: those are
+repetitions, which the data pages set side by side. Runs of other machines come first, since the text speaks of the main
+run's model by name; another model is offered, and said to be one. Imported runs are left out: they have a fraction of
+the cells, and one process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The places of a page whose content depends on the run, and what differs in them between two runs. Resolves nothing.
 
 A page with other runs is resolved once for each, on copies of one tree. Each pass notes here what it put where, under
-keys that are the same in all passes: the number of the placeholder. A place is marked in the HTML by `data-run-slot`, so
-that a script can put there what another run gives.
+keys that are the same in all passes: the number of the placeholder. A place is marked in the HTML by `data-run-slot`,
+so that a script can put there what another run gives.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Patch:
     attributes: Mapping[str, Mapping[str, str]]
 
     def __bool__(self) -> bool:
+        """Whether anything differs."""
         return bool(self.whole or self.inside or self.attributes)
 
 
@@ -54,8 +55,8 @@ class Patch:
 class Slots:
     """What one pass over a page put into the places that depend on the run.
 
-    `branches` has, for each `when` on which runs differ, the branch that was chosen and the element around it. `raw` are
-    attributes of raw HTML as they were written, with marks in them.
+    `branches` has, for each `when` on which runs differ, the branch that was chosen and the element around it. `raw`
+    are attributes of raw HTML as they were written, with marks in them.
     """
 
     elements: dict[str, Element] = field(default_factory=dict)
@@ -63,6 +64,11 @@ class Slots:
     branches: dict[str, tuple[bool, Element]] = field(default_factory=dict)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     raw: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def placed(self) -> dict[str, Element | str]:
+        """All that was put, elements and blocks."""
+        return {**self.elements, **self.blocks}
 
     def put(self, key: str, made: Node, *, block: bool) -> Node:
         """Note what stands in a place: an element, a finished block, or text; returned with its mark."""
@@ -105,9 +111,7 @@ def patch(main: Slots, other: Slots, html: Callable[[Slots, Element | str], str]
     """What differs between the passes for two runs; `html` writes an element, or a block, of one of them."""
     whole = {
         key: text
-        for key, mine, theirs in _both(
-            {**main.elements, **main.blocks}, {**other.elements, **other.blocks}
-        )
+        for key, mine, theirs in _both(main.placed, other.placed)
         if _bare(html(main, mine)) != _bare(text := html(other, theirs))
     }
     inside = {

@@ -79,7 +79,10 @@ def html(book: Book, choices: Sequence[Choice], page: PageState) -> Element:
             "span",
             {"class": "machine-bar"},
             element(
-                "span", {"class": "machine-shown"}, "Figures of ", element("b", {"class": "machine-name"}, name)
+                "span",
+                {"class": "machine-shown"},
+                "Figures of ",
+                element("b", {"class": "machine-name"}, name),
             ),
             element("label", {"class": "machine-choice"}, element("span", None, "Figures of "), select),
         ),

@@ -38,8 +38,9 @@ ONE_MACHINE = "---\nmachines: false\n---\n\n"
 
 MACHINES = """# Machines {#machines}
 
-A token takes {{ decode.seconds_per_token }}, and one that is read {{ prefill.seconds_per_token }}. It takes more than a tenth of a second.
-{{ claim decode.seconds_per_token > 0.1 }} The model has {{ model qwen2.5-1.5b.layers }} layers.
+A token takes {{ decode.seconds_per_token }}, and one that is read {{ prefill.seconds_per_token }}.
+It takes more than a tenth of a second. {{ claim decode.seconds_per_token > 0.1 }}
+The model has {{ model qwen2.5-1.5b.layers }} layers.
 
 {{ when energy.decode_over_prefill }}
 
@@ -91,7 +92,11 @@ def build(folder: Path, out: Path, url: str) -> None:
     for run in (fixture_data.gpu_run, fixture_data.small_run, fixture_data.imported_run):
         run(data)
     shutil.copy(ROOT / "mkdocs.yml", folder / "base.yml")
-    settings = {"INHERIT": "base.yml", "site_url": url, "nav": ["index.md", *(name for name in pages() if name != "index.md")]}
+    settings = {
+        "INHERIT": "base.yml",
+        "site_url": url,
+        "nav": ["index.md", *(name for name in pages() if name != "index.md")],
+    }
     (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(out)],

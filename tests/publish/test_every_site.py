@@ -189,7 +189,9 @@ def test_a_gpu_is_not_told_to_be_a_processor(said: dict[tuple[str, str], str]) -
         if not uri.startswith("primers/"):
             continue
         if "gpu" in run_id:
-            assert not re.search(r"this machine (?:they are|it is) compiled|all its cores", text, re.IGNORECASE), uri
+            assert not re.search(
+                r"this machine (?:they are|it is) compiled|all its cores", text, re.IGNORECASE
+            ), uri
         else:
             assert not re.search(r"this (?:graphics )?card", text), uri
 

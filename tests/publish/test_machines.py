@@ -23,12 +23,15 @@ GPU, SMALL = "fixture-gpu", "fixture-small"
 
 PAGE = """# Times {#times}
 
-A token takes {{ decode.seconds_per_token }}. It takes more than a tenth of a second. {{ claim decode.seconds_per_token > 0.1 }}
-The model has {{ model qwen2.5-1.5b.layers }} layers. Writing takes longer. {{ claim decode.seconds_per_token > prefill.seconds_per_token }}
+A token takes {{ decode.seconds_per_token }}. It takes more than a tenth of a second.
+{{ claim decode.seconds_per_token > 0.1 }}
+The model has {{ model qwen2.5-1.5b.layers }} layers. Writing takes longer.
+{{ claim decode.seconds_per_token > prefill.seconds_per_token }}
 
 {{ when energy.decode_over_prefill }}
 
-Energy \\*was\\* measured & is {{ energy.decode_over_prefill }} times. That is more. {{ claim energy.decode_over_prefill > 1 }}
+Energy \\*was\\* measured & is {{ energy.decode_over_prefill }} times. That is more.
+{{ claim energy.decode_over_prefill > 1 }}
 
 {{ chart energy-per-token }}
 
@@ -38,13 +41,16 @@ Energy was not measured.
 
 {{ end }}
 
-In line: {{ when energy.decode_over_prefill }}It was.{{ otherwise }}It was not.{{ end }} Decode is slow. {{ claim decode.seconds_per_token > 0.1 }}
+In line: {{ when energy.decode_over_prefill }}It was.{{ otherwise }}It was not.{{ end }} Decode is slow.
+{{ claim decode.seconds_per_token > 0.1 }}
 
 ## Depth {{ decode.seconds_per_token.at_1000 }} {#depth}
 
 {{ chart kv-cache-against-weights }}
 
-Of another run always: {{ decode.seconds_per_token run=real-weights }}. <span data-pace="{{ decode.seconds_per_token as=exact }}">Raw.</span>
+Of another run always: {{ decode.seconds_per_token run=real-weights }}.
+
+<span data-pace="{{ decode.seconds_per_token as=exact }}">Raw.</span>
 
 ![A token takes {{ decode.seconds_per_token }}](bar.svg)
 
@@ -133,7 +139,12 @@ def test_a_short_plan_is_a_choice_only_where_no_other_was_run(site: Site) -> Non
 def test_there_are_only_so_many_choices(site: Site) -> None:
     main = site.book.run("main")
     others = [
-        like(main, f"run-{n:02}", machine=main.record["machine"] | {"id": f"machine-{n}"}, finished_at=f"2025-01-{n:02}")
+        like(
+            main,
+            f"run-{n:02}",
+            machine=main.record["machine"] | {"id": f"machine-{n}"},
+            finished_at=f"2025-01-{n:02}",
+        )
         for n in range(1, 31)
     ]
     found = machines.choices(with_runs(site, main, *others).book)
@@ -190,7 +201,9 @@ def test_the_other_branch_is_there_with_all_that_is_in_it(made: Made) -> None:
     assert "<figure" in block and "chart-energy-per-token" in block and 'class="claim"' in block
     line = found.inside[key_of(made.html, 'span class="run-branch"')]
     assert line == "It was."
-    assert not set(found.inside) & set(made.page.patches[SMALL].inside), "the small run has the main one's branches"
+    assert not set(found.inside) & set(made.page.patches[SMALL].inside), (
+        "the small run has the main one's branches"
+    )
 
 
 def test_a_sentence_after_a_branch_is_the_claims_alone(made: Made) -> None:
@@ -223,7 +236,9 @@ def test_an_author_can_place_the_switch(site: Site) -> None:
     assert re.search(r"<p>Text.</p>\s*<div class=\"machine-switch\"", made.html)
     assert made.html.count("machine-switch") == 1
     facts = make(site, source.replace("decode.seconds_per_token", "model qwen2.5-1.5b.layers"))
-    assert "machine-switch" not in facts.html and "<p></p>" not in facts.html, "nothing there depends on a run"
+    assert "machine-switch" not in facts.html and "<p></p>" not in facts.html, (
+        "nothing there depends on a run"
+    )
 
 
 def test_the_file_is_a_script_that_sets_a_value(made: Made) -> None:
@@ -253,12 +268,17 @@ def short(site: Site) -> Made:
     main = site.book.run("main")
 
     def wanted(experiment: str, batch: int, tokens: int | None, mode: str) -> bool:
-        return (experiment, batch, tokens, mode) in (("prefill", 1, 500, "eager"), ("decode", 1, 500, "eager"))
+        return (experiment, batch, tokens, mode) in (
+            ("prefill", 1, 500, "eager"),
+            ("decode", 1, 500, "eager"),
+        )
 
     cells = [
         cell
         for cell in main.record["plan"]["cells"]
-        if wanted(cell["experiment"], cell["batch"], cell["prompt_tokens"] or cell["context_tokens"], cell["mode"])
+        if wanted(
+            cell["experiment"], cell["batch"], cell["prompt_tokens"] or cell["context_tokens"], cell["mode"]
+        )
     ]
     samples = tuple(
         each
@@ -304,7 +324,9 @@ def test_what_needs_an_interval_is_not_checked_there(short: Made) -> None:
 def test_a_run_that_lost_samples_stops_the_build(site: Site) -> None:
     gpu = site.book.run("gpu")
     kept = tuple(
-        each for each in gpu.samples if (each.experiment, each.context_tokens, each.mode) != ("decode", 500, "eager")
+        each
+        for each in gpu.samples
+        if (each.experiment, each.context_tokens, each.mode) != ("decode", 500, "eager")
     )
     made = make(with_runs(site, site.book.run("main"), replace(gpu, read=lambda: kept)))
     assert made.page.errors and "fixture-gpu" in str(made.page.errors[0])

@@ -1,7 +1,7 @@
 """The glossary as a list: its terms, the words that mean them, and what they mean. Marks nothing on a page.
 
-`docs/glossary.md` has a heading of the second level for each term, with an anchor and, where pages should explain the
-term, the words by which they call it: `## Token {#token data-words="token|tokens"}`. Its first paragraph is the meaning.
+`docs/glossary.md` has a heading of the second level for each term, with an anchor and, where pages should explain
+the term, the words by which they call it: `## Token {#token data-words="token|tokens"}`. What follows is its meaning.
 """
 
 from __future__ import annotations

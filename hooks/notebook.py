@@ -27,6 +27,8 @@ from hooks.records import CELL_KEYS, Record
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
 
+pd.set_option("display.max_colwidth", None)  # a table on a page keeps its texts whole
+
 SEEN: opened.Seen = {}
 """What the cells have asked for so far."""
 

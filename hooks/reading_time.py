@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
+
+from markdown.util import ETX, STX
 
 from hooks.markup import element
 
@@ -13,6 +16,8 @@ WORDS_PER_MINUTE = 238
 minute?, Journal of Memory and Language 109 (2019)."""
 
 _SKIPPED = {"bdi", "figure", "pre", "script", "style", "svg", "table"}
+_KEPT = re.compile(f"{STX}[^{ETX}]*{ETX}")
+"""What Python-Markdown holds back until the end, code among it; or one character in another spelling."""
 _INLINE = {"a", "abbr", "code", "em", "span", "strong", "sub", "sup"}
 """What may end in the middle of a word. Whatever else ends, ends a word."""
 
@@ -31,7 +36,7 @@ def put(root: Element) -> None:
 
 def count(root: Element) -> int:
     """Words of the text below `root`; popovers, code, tables and charts left out."""
-    return len("".join(_texts(root)).split())
+    return len(_KEPT.sub("", "".join(_texts(root))).split())
 
 
 def _texts(item: Element) -> Iterator[str]:

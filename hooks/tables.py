@@ -79,7 +79,10 @@ def _kv_cache_by_model(book: Book, alias: str | None) -> tuple[str, list[str], R
 def _kv_cache_arithmetic(book: Book, alias: str | None) -> tuple[str, list[str], Rows]:
     facts = ("layers", "kv_heads", "head_size", "kv_elements_per_token", "kv_bytes_per_token_16bit")
     rows: Rows = [
-        [str(book.store.models[name]["title"]), *((book.read(f"model.{name}.{fact}"), "exact") for fact in facts)]
+        [
+            str(book.store.models[name]["title"]),
+            *((book.read(f"model.{name}.{fact}"), "exact") for fact in facts),
+        ]
         for name in _by_size(book)
     ]
     return (
@@ -106,7 +109,10 @@ def _what_fits(book: Book, alias: str | None) -> tuple[str, list[str], Rows]:
         [
             title,
             (book.read(memory, alias), "si"),
-            *((_room(book.read(f"fits.{word}.{model}_tokens", alias)), "exact") for model in ("qwen", "llama")),
+            *(
+                (_room(book.read(f"fits.{word}.{model}_tokens", alias)), "exact")
+                for model in ("qwen", "llama")
+            ),
             (book.read(f"fits.{word}.read_all_s", alias), "si"),
         ]
         for word, title, memory in machines

@@ -15,8 +15,8 @@ from hooks.pages import PageState
 
 _SECTIONS = {"h1", "h2"}
 _TAGS = {f"h{level}" for level in range(1, 7)} | {
-    "a", "abbr", "bdi", "button", "code", "dt", "figure", "kbd", "label", "pre", "script", "style", "summary", "sup", "svg",
-    "template",
+    "a", "abbr", "bdi", "button", "code", "dt", "figure", "kbd", "label", "pre", "script", "style", "summary", "sup",
+    "svg", "template",
 }  # fmt: skip
 _CLASSES = {"quantity", "number-label", "tokens", "claim-mark", "measured-in", "numbers", "machine-switch"}
 _INTRODUCES = {"em", "strong"}
@@ -62,7 +62,8 @@ class _Marker:
         """The text before the first term, and an element for each term with the text after it as its tail."""
         if not text or not text.strip():
             return text, []
-        head, made, done = text, [], 0
+        head, done = text, 0
+        made: list[Element] = []
         for begin, end, term in self.glossary.find(text):
             if term.anchor in self.explained:
                 continue
@@ -82,7 +83,9 @@ class _Marker:
         id_ = self.page.popover_id()
         folder = posixpath.dirname(self.page.uri) or "."
         target = "" if self.here else posixpath.relpath(self.glossary.uri, folder)
-        link = element("a", {"class": "term", "href": f"{target}#{term.anchor}", "aria-describedby": id_}, word)
+        link = element(
+            "a", {"class": "term", "href": f"{target}#{term.anchor}", "aria-describedby": id_}, word
+        )
         meaning = element(
             "bdi",
             {"class": "provenance", "role": "tooltip", "id": id_, "data-search-exclude": ""},

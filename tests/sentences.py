@@ -14,7 +14,8 @@ from hooks.pages import TOKEN
 NUMBER = "9 units"
 """Stands for a number that the build puts in: two words, as most of them are."""
 
-_SILENT = {"when", "otherwise", "end", "claim", "chart", "table", "tokens", "measured-in", "calculator", "references"}
+_SILENT = {"when", "otherwise", "end", "claim", "chart", "table", "tokens", "own-text", "replay"}
+_SILENT |= {"calculator", "machine-switch", "measured-in", "references"}
 _HEAD = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _MARKUP = re.compile(
     r"!\[[^\]]*\]\([^)]*\)"
@@ -73,11 +74,10 @@ def _said(match: re.Match[str]) -> str:
         return "code"
     if whole is None:
         return "\n" * match[0].count("\n")
-    word, _, rest = whole[2:-2].strip().partition(" ")
+    word = whole[2:-2].split(maxsplit=1)[0]
+    said = "" if word in _SILENT else NUMBER
     if word == "plain":
         said = str(placeholders.parse(whole[2:-2]).argument)
-    else:
-        said = "" if word in _SILENT else NUMBER
     return said + "\n" * whole.count("\n")
 
 

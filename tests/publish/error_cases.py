@@ -18,7 +18,17 @@ from typing import Any
 
 import markdown
 
-from hooks import audit, browser_tokenizer, execution, leftovers, quantities, snapshots, store, tokens
+from hooks import (
+    audit,
+    browser_tokenizer,
+    execution,
+    glossary,
+    leftovers,
+    quantities,
+    snapshots,
+    store,
+    tokens,
+)
 from hooks.book import Book
 from hooks.cache import Cache
 from hooks.errors import Place as ErrorPlace
@@ -175,6 +185,27 @@ def _list(text: str) -> Case:
 
 
 CASES |= {f"list-{name}": _list(text) for name, text in LISTS.items()}
+
+
+# --- glossary.md ------------------------------------------------------------------------------------
+
+GLOSSARIES = {
+    "without-anchor": "# Glossary\n\n## KV cache\n\nKept keys and values.\n",
+    "without-meaning": "# Glossary\n\n## Token {#token}\n\n## Vector {#vector}\n\nA list.\n",
+    "word-of-two": '## Head {#head data-words="head|heads"}\n\nOne.\n\n## Top {#top data-words="head"}\n\nTwo.\n',
+}
+
+
+def _glossary(text: str) -> Case:
+    def make(place: Workplace) -> object:
+        path = place.folder / "glossary.md"
+        path.write_text(text, encoding="utf-8")
+        return glossary.read(path)
+
+    return make
+
+
+CASES |= {f"glossary-{name}": _glossary(text) for name, text in GLOSSARIES.items()}
 
 
 def _asked(text: str, inside: str) -> Case:

@@ -4,9 +4,9 @@
 
 The bare loop is written out here with nothing but torch and transformers. A pair is four short windows, ours, bare,
 bare, ours, so that a drift of the machine cancels; ours are probed as in a run. Printed is the ratio of the times per
-step with the interval of its median: on a machine whose memory others share, more pairs make it narrow enough to tell 1 %.
-The exit code is 1 where the median is more than 1 % from 1. A small model shows our cost best: its steps are
-short. Memory is the peak of two further processes, one with the bare loop alone, one that measures as a run does.
+step with the interval of its median: where others share the memory, it takes more pairs to tell 1 %. The exit code is
+1 where the median is more than 1 % from 1. A small model shows our cost best: its steps are short. Memory is the peak
+of two further processes, one with the bare loop alone, one that measures as a run does.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def compare(name: str, pairs: int) -> bool:
 
 
 def interval_of_median(values: list[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median, from the order of the values alone; all of them where they are few."""
+    """The 95 % confidence interval of the median, from the order of the values alone; the ends where they are few."""
     ordered, count = sorted(values), len(values)
     skip = max(int(binom.ppf(0.025, count, 0.5)) - 1, 0)
     return ordered[skip], ordered[count - 1 - skip]

@@ -16,7 +16,7 @@ from hooks import derived, expressions, facts, former, measured
 from hooks.definitions import Alias, Definition, Definitions, Measured
 from hooks.errors import Place, PublishError, nearest
 from hooks.fields import FIELDS, Idle
-from hooks.readings import Reading, Verdict, cell_words, described, end_of
+from hooks.readings import Reading, Verdict, cell_words, described, end_of, few_processes
 from hooks.records import Refusal, Run, keys_of
 from hooks.store import Store
 from hooks.traces import Remembered
@@ -147,8 +147,9 @@ class Book:
             base, end = _split_end(name)
             reading = self.read(base, alias)
             readings[base] = reading
-            if reading.refusal:
-                refusal = refusal or reading.refusal
+            missing = reading.refusal or (few_processes(reading) if end else None)
+            if missing:
+                refusal = refusal or missing
             elif reading.parts and end is None and name not in expression.scalars:
                 values[name] = tuple(end_of(part, None) for part in reading.parts)
             else:

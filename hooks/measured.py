@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from hooks import formatting
@@ -44,7 +45,7 @@ def read(
     assert definition.measured is not None
     wanted = definition.measured
     where = chosen(run, wanted.where)
-    cells = [cell for cell in run.cells if _matches(cell, where)]
+    cells = _fitting(tuple(run.cells), tuple(where.items()))
     if len(cells) > 1:
         raise _several(definition, cells)
     made = described(definition, "measured", alias)
@@ -87,12 +88,12 @@ _WORDS_OF = {
 
 def planned(run: Run, where: Mapping[str, Any]) -> list[Cell]:
     """The cells of the run's plan that `where` allows, in the plan's order."""
-    return [cell for cell in run.planned if _matches(cell, where)]
+    return list(_fitting(run.planned, tuple(where.items())))
 
 
 def has(run: Run, where: Mapping[str, Any]) -> bool:
     """Whether the run has samples of a cell that `where` allows, refused ones counted."""
-    return any(_matches(cell, where) for cell in run.cells)
+    return bool(_fitting(tuple(run.cells), tuple(where.items())))
 
 
 def chosen(run: Run, where: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,13 +114,13 @@ def _absent(definition: Definition, run: Run, where: Mapping[str, Any], lenient:
 def absent(run: Run, where: Mapping[str, Any], field: str) -> Refusal | None:
     """Why the run has no samples of a cell; None where nothing says so."""
     left_out = [item for item in run.record["plan"]["left_out"] if _matches(_cell(item["cell"]), where)]
+    meter = run.record["meter"]["refusal"]
+    if meter and FIELDS[field].energy and not run.program:
+        return Refusal(meter["kind"], meter["reason"])  # no more time would have given an energy
     if left_out:
         return Refusal("unavailable", f"left out of this run: {left_out[0]['reason']}")
     if run.program:
         return Refusal("unavailable", f"{run.program}, which this run was imported from, did not measure it")
-    meter = run.record["meter"]["refusal"]
-    if meter and FIELDS[field].energy:
-        return Refusal(meter["kind"], meter["reason"])
     mode, experiment = where.get("mode"), where.get("experiment")
     if mode in _MODES_OF and _MODES_OF[mode] != run.device:
         return Refusal("unavailable", _ELSEWHERE[mode])
@@ -212,6 +213,13 @@ def _mode(run: Run, where: Mapping[str, Any]) -> str:
 def _cell(record: Mapping[str, Any]) -> Cell:
     experiment, batch, prompt_tokens, context_tokens, dtype, mode = (record[key] for key in CELL_KEYS)
     return experiment, batch, prompt_tokens, context_tokens, dtype, mode
+
+
+@lru_cache(maxsize=4096)
+def _fitting(cells: tuple[Cell, ...], where: tuple[tuple[str, Any], ...]) -> tuple[Cell, ...]:
+    """The cells that `where` allows. Runs of one plan have the same cells, so that few are looked through anew."""
+    wanted = dict(where)
+    return tuple(cell for cell in cells if _matches(cell, wanted))
 
 
 def _matches(cell: Cell, where: Mapping[str, Any]) -> bool:

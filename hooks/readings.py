@@ -191,6 +191,21 @@ def with_interval(reading: Reading) -> Reading:
     return replace(reading, low=low, high=interval.high)
 
 
+def few_processes(reading: Reading) -> Refusal | None:
+    """Why a number of a run measured here has no interval, where it would have one with more processes; else None.
+
+    A short run is no mistake of the page: what the page claims of an interval cannot be checked on it. A number of
+    another program's run, and one that is exact, never have one: to ask for it is a mistake.
+    """
+    ours = reading.sources and not any(run.program for run in reading.runs)
+    if not ours or reading.estimate is None or reading.estimate.interval is not None:
+        return None
+    count = f"{reading.processes} process{'' if reading.processes == 1 else 'es'}"
+    return Refusal(
+        "unavailable", f"{reading.title}: measured in {count}, and an interval takes {FEWEST_PROCESSES}"
+    )
+
+
 def end_of(reading: Reading, end: str | None) -> float:
     """The value, or the `low` or `high` end of the interval or range, in the reading's unit.
 

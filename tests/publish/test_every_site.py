@@ -25,7 +25,7 @@ from hooks.formatting import SPACE
 from hooks.gallery import Gallery
 from hooks.notebook_pages import Notebook
 from hooks.pages import PageState
-from hooks.records import Run
+from hooks.records import Run, keys_of
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 
@@ -71,12 +71,28 @@ def like(run: Run, **changes: Any) -> Run:
     return replace(run, record={**run.record, **changes}, read=lambda: run.samples)
 
 
+def short(run: Run) -> Run:
+    """The run as if its time had been up after two processes, with most of its cells left out."""
+
+    def taken(cell: Mapping[str, Any]) -> bool:
+        return 500 in (cell["prompt_tokens"], cell["context_tokens"]) and cell["batch"] == 1
+
+    cells = run.record["plan"]["cells"]
+    left_out = [{"cell": cell, "reason": "the time allowed did not suffice"} for cell in cells if not taken(cell)]
+    plan = {**run.record["plan"], "left_out": left_out}
+    kept = tuple(
+        sample for sample in run.samples if sample.process < 2 and taken(keys_of(sample.cell))
+    )
+    return replace(run, record={**run.record, "plan": plan}, read=lambda: kept)
+
+
 def sites(site: Site) -> dict[str, Site]:
     """The fixture site as if it had other runs: each is a machine's own site, or that of several."""
     runs = site.book.store.runs
     main, gpu = runs["fixture-main"], runs["fixture-gpu"]
     newest = like(gpu, finished_at="2026-01-03T04:00:00Z")
     found = {
+        "a short run": {main.id: short(main)},
         "cpu only": {main.id: main},
         "one gpu": {gpu.id: gpu},
         "several runs": runs,
@@ -140,7 +156,7 @@ def patched(html: str, patch: slots.Patch) -> str:
     return str(soup)
 
 
-SITES = ("cpu only", "one gpu", "several runs", "gpu among others")
+SITES = ("a short run", "cpu only", "one gpu", "several runs", "gpu among others")
 
 
 @pytest.fixture(scope="module", params=SITES)

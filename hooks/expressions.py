@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import simpleeval
 
@@ -107,8 +108,8 @@ class Expression:
             PublishError: A division by zero, or another operation that has no finite result.
         """
         names = {f"{_stand_in(self.source)}{index}": values[name] for index, name in enumerate(self.ids)}
-        evaluator = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS, names=names)
-        evaluator.nodes = {node: evaluator.nodes[node] for node in _NODES}
+        evaluator = _evaluator()
+        evaluator.names = names
         try:
             result = evaluator.eval(self.source, previously_parsed=self.tree)
         except PredicateError as error:
@@ -127,6 +128,14 @@ class Expression:
             ) from error
         assert isinstance(result, (bool, int, float)), "the grammar has nothing else"
         return result
+
+
+@cache
+def _evaluator() -> Any:
+    """The one evaluator; it is told the names before each use. Making one takes longer than most formulas."""
+    made = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS)
+    made.nodes = {node: made.nodes[node] for node in _NODES}
+    return made
 
 
 @cache

@@ -138,8 +138,12 @@ def index(entries: Iterable[Entry], runs: Iterable[Run], files: Mapping[str, str
 
 
 def text(endpoint: Json) -> str:
-    """An endpoint's text; the same for the same content."""
-    return json.dumps(endpoint, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    """An endpoint's text, a line for each of its fields; the same for the same content."""
+    fields = (
+        f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+        for name, value in endpoint.items()
+    )
+    return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
 def _head(kind: str, site: Json, cite: Citation | None) -> Json:

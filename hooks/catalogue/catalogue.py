@@ -27,6 +27,7 @@ from hooks.catalogue.run_page import Download
 from hooks.catalogue.values import RunValues
 from hooks.citations import Record
 from hooks.citing import Citing
+from hooks.markup import escaped
 from hooks.pages import NumberUse, PageState
 from hooks.records import Run
 
@@ -202,6 +203,7 @@ class Catalogue:
             samples=len(rows),
             comes_from={note: self.titles.get(note, note)} if note else {},
             titles=self._models,
+            of=self._series,
         )
         description = f"{entry.meaning}. {entry.now.text()}."
         page = frame.page(
@@ -244,7 +246,7 @@ class Catalogue:
             content = run_page.page(
                 run,
                 values,
-                self.entries,
+                self._number_links,
                 gates=gates,
                 downloads=[
                     Download(archive, "The whole run with licence and citation, ZIP", size_words(size)),
@@ -340,6 +342,19 @@ class Catalogue:
     def _models(self) -> Mapping[str, str]:
         """Titles of models, by name."""
         return {name: str(model["title"]) for name, model in self.book.store.models.items()}
+
+    @cached_property
+    def _series(self) -> quantity_page.Comparable:
+        made: dict[quantity_page.Series, quantity_page.Series] = {}
+        found = {run.id: quantity_page.series_of(run, self._models) for run, _ in self.runs}
+        return {id_: made.setdefault(each, each) for id_, each in found.items()}
+
+    @cached_property
+    def _number_links(self) -> Mapping[str, str]:
+        """A link to each number's page from those of runs, by its id."""
+        return {
+            id_: f'<a href="../quantities/{id_}.html">{escaped(entry.title)}</a>' for id_, entry in self.entries.items()
+        }
 
     def _model(self, run: Run) -> str:
         return self._models.get(run.model, run.model)

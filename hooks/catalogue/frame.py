@@ -18,7 +18,7 @@ _TITLE = re.compile(r"<title>.*?</title>", re.DOTALL)
 _OF_THE_PAGE = re.compile(
     r"\s*<(?:meta name=\"(?:description|citation_[\w]+)\"|meta property=\"og:(?:title|description|url)\""
     r"|meta name=\"twitter:(?:title|description)\"|link rel=\"(?:canonical|prev|next)\""
-    r"|link rel=\"alternate\" type=\"text/markdown\")[^>]*>"
+    r"|link rel=\"alternate ?\" type=\"text/markdown\")[^>]*>"
 )
 """Elements of the head that speak of the page whose frame it is."""
 

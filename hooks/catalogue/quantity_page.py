@@ -49,6 +49,7 @@ def page(
     samples: int,
     comes_from: Mapping[str, str],
     titles: Mapping[str, str],
+    of: Comparable,
 ) -> str:
     """The content of the page.
 
@@ -59,10 +60,11 @@ def page(
         samples: Rows of its file of samples; 0 where there is none.
         comes_from: Titles of notes that describe how it was measured, by URI.
         titles: Titles of models, by name.
+        of: The series of each run.
     """
     uri = quantity_path(entry.id)
     known = set(entries)
-    groups = series(entry, titles)
+    groups = series(entry, of)
     stated = {run.id for run in entry.now.runs}
     drawn = [(run, value) for run, value in entry.runs if value.value is not None or value.low is not None]
     return render(
@@ -80,13 +82,13 @@ def page(
         inputs=[_link(entries[name]) for name in entry.inputs if name in entries],
         used_by=[_link(entries[name]) for name in entry.used_by if name in entries],
         parts=entry.now.parts,
-        picture=Markup(_picture(entry, drawn, groups, stated, titles)) if drawn else None,
+        picture=Markup(_picture(entry, drawn, groups, stated, of)) if drawn else None,
         legend=[
-            (Markup(timeline.marker(number, stated=False)), group, _said(drawn, group, titles))
-            for group, number in _legend(drawn, groups, titles)
+            (Markup(timeline.marker(number, stated=False)), group, _said(drawn, group, of))
+            for group, number in _legend(drawn, groups, of)
         ],
         runs=[
-            (run, value, run.id in stated, _marker(run, value, groups, run.id in stated, titles))
+            (run, value, run.id in stated, _marker(run, value, groups, run.id in stated, of))
             for run, value in entry.runs[:ROWS]
         ],
         titles=titles,
@@ -97,13 +99,17 @@ def page(
     )
 
 
-def series(entry: Entry, titles: Mapping[str, str]) -> dict[Series, int]:
+def series(entry: Entry, of: Comparable) -> dict[Series, int]:
     """The series of a number's runs, counted from the one that most of its runs are of."""
     counts: dict[Series, int] = {}
     for run, _ in entry.runs:
-        counts[series_of(run, titles)] = counts.get(series_of(run, titles), 0) + 1
+        counts[of[run.id]] = counts.get(of[run.id], 0) + 1
     ordered = sorted(counts, key=lambda each: (-counts[each], each.label, each.machine))
     return {each: number for number, each in enumerate(ordered)}
+
+
+Comparable = Mapping[str, Series]
+"""Each run's series, by the run's id."""
 
 
 def series_of(run: Run, titles: Mapping[str, str]) -> Series:
@@ -123,19 +129,19 @@ def _picture(
     drawn: Sequence[tuple[Run, Value]],
     groups: Mapping[Series, int],
     stated: set[str],
-    titles: Mapping[str, str],
+    of: Comparable,
 ) -> str:
     divide, symbol = _scale(entry, drawn)
     points = [
         timeline.Point(
             moment_s(run),
             *(None if end is None else end / divide for end in (value.value, value.low, value.high)),
-            groups[series_of(run, titles)],
+            groups[of[run.id]],
             run.id in stated,
         )
         for run, value in drawn
     ]
-    said = (f"{group.label}, {group.machine}: {_said(drawn, group, titles)}" for group, _ in _legend(drawn, groups, titles))
+    said = (f"{group.label}, {group.machine}: {_said(drawn, group, of)}" for group, _ in _legend(drawn, groups, of))
     label = f"{entry.title} in every run. {'; '.join(said)}."
     title = f"{entry.title}, {symbol}" if symbol else entry.title
     short = symbol or "ratio"
@@ -152,15 +158,15 @@ def _scale(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> tuple[float, str
 
 
 def _legend(
-    drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int], titles: Mapping[str, str]
+    drawn: Sequence[tuple[Run, Value]], groups: Mapping[Series, int], of: Comparable
 ) -> list[tuple[Series, int]]:
-    there = {series_of(run, titles) for run, _ in drawn}
+    there = {of[run.id] for run, _ in drawn}
     return [(group, number) for group, number in groups.items() if group in there and number < 4]
 
 
-def _said(drawn: Sequence[tuple[Run, Value]], group: Series, titles: Mapping[str, str]) -> str:
+def _said(drawn: Sequence[tuple[Run, Value]], group: Series, of: Comparable) -> str:
     """A series in words: `3 runs, 420 ms on 2026-01-02 and 390 ms on 2026-02-03`."""
-    found = [(run, value) for run, value in drawn if series_of(run, titles) == group]
+    found = [(run, value) for run, value in drawn if of[run.id] is group]
     first, last = found[-1], found[0]
     if len(found) == 1:
         return f"one run, {last[1].text}"
@@ -170,12 +176,12 @@ def _said(drawn: Sequence[tuple[Run, Value]], group: Series, titles: Mapping[str
 
 
 def _marker(
-    run: Run, value: Value, groups: Mapping[Series, int], stated: bool, titles: Mapping[str, str]
+    run: Run, value: Value, groups: Mapping[Series, int], stated: bool, of: Comparable
 ) -> Markup | str:
     """The look of a run's point in the picture, for its row."""
     if value.value is None:
         return ""
-    return Markup(timeline.marker(groups[series_of(run, titles)], stated=stated))
+    return Markup(timeline.marker(groups[of[run.id]], stated=stated))
 
 
 def _run_link(text: str, entry: Entry, uri: str) -> Markup | str:

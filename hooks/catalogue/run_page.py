@@ -10,9 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from hooks import formatting, provenance
-from hooks.catalogue.entries import Entry
 from hooks.catalogue.render import render, run_path
 from hooks.catalogue.values import CellValues, RunValues, Value
+from hooks.markup import escaped
 from hooks.readings import cell_words
 from hooks.records import Record, Run, keys_of
 
@@ -64,7 +64,7 @@ class Download:
 def page(
     run: Run,
     values: RunValues,
-    entries: Mapping[str, Entry],
+    links: Mapping[str, str],
     *,
     gates: Mapping[str, str],
     downloads: Sequence[Download],
@@ -77,7 +77,7 @@ def page(
     Args:
         run: The run.
         values: What it says.
-        entries: All numbers of the catalogue.
+        links: HTML of a link to each number's page, by its id.
         gates: What each gate checks, by its name.
         downloads: Its files.
         stated: Pages that state a number of it: URI and title.
@@ -98,9 +98,7 @@ def page(
         refusals=values.refusals,
         checks=run.record.get("mode_checks", []),
         left_out=[(cell_words(keys_of(cell.cell)), cell.left_out) for cell in values.cells if cell.left_out],
-        numbers=[
-            (entries[id_], value) for id_, value in values.quantities.items() if id_ in entries
-        ],
+        numbers=Markup("\n".join(_number(links[id_], value) for id_, value in values.quantities.items())),
         downloads=downloads,
         stated=stated,
         cite=Markup(cite),
@@ -178,6 +176,14 @@ def _summary(run: Run, values: RunValues) -> str:
         f"{values.samples:,} samples of {cells} cells, taken by {processes}: "
         f"{values.warm_ups:,} warm-ups, which count in no statistic, and {refused}."
     )
+
+
+def _number(link: str, value: Value) -> str:
+    """A row of the table of all numbers. A run may have hundreds, and a site a thousand runs: no template for these."""
+    if value.refusal:
+        return f'<tr><td>{link}</td><td colspan="2" class="is-refused">{escaped(value.text)}</td></tr>'
+    interval = escaped(value.interval) if value.interval else "none"
+    return f'<tr><td>{link}</td><td class="num">{escaped(value.text)}</td><td class="num">{interval}</td></tr>'
 
 
 def _counts(counts: tuple[int, int, int]) -> str:

@@ -65,6 +65,7 @@ class Record:
         run_id: The run that its data come from; several are joined by `, `.
         run_date: When that run was complete, YYYY-MM-DD; of several, the newest.
         value: A number's text as published, with its interval.
+        source: Where a number that no run measured comes from: a title and who published it.
 
     Raises:
         ValueError: The kind is unknown, the date is none, or a title or name is empty.
@@ -80,6 +81,7 @@ class Record:
     run_id: str | None = None
     run_date: str | None = None
     value: str | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in GENRES:
@@ -106,9 +108,9 @@ class Record:
 
     @property
     def data_words(self) -> str | None:
-        """The run behind it and its date: a reader who cites the site must not lose them."""
+        """What it rests on, the run and its date or another's work: a reader who cites the site must not lose them."""
         if not self.run_id:
-            return None
+            return f"Data: {line(self.source)}" if self.source else None
         several = "runs" if "," in self.run_id else "run"
         measured = f", measured {self.run_date}" if self.run_date else ""
         return f"Data: {several} {line(self.run_id)}{measured}"
@@ -201,7 +203,9 @@ def csl_json(record: Record) -> str:
         "URL": _address(record.url) if record.url else None,
     }
     lines = (
-        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in item.items() if value
+        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in item.items()
+        if value
     )
     return "[\n {\n" + ",\n".join(lines) + "\n }\n]\n"
 
@@ -244,17 +248,17 @@ def block(record: Record) -> str:
 _NO_ADDRESS = "This copy of the site was built without its address, so its citations have none."
 
 
+_NO_TEXT = re.compile(
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff"
+    + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+    + "]"
+)
+"""Control characters that are no white space, halves of surrogate pairs, and places without a character."""
+
+
 def line(text: str) -> str:
     """Text in one line: every run of white space is one space, and control characters are gone."""
-    if text.isprintable():  # as nearly all are: looking at each character takes a hundred times as long
-        return " ".join(text.split())
-    kept = (c if c.isspace() or _is_text(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return " ".join("".join(kept).split())
-
-
-def _is_text(character: str) -> bool:
-    """Not a control character, half of a surrogate pair, or a place without a character."""
-    return unicodedata.category(character) not in ("Cc", "Cs") and ord(character) & 0xFFFE != 0xFFFE
+    return " ".join(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text).split())
 
 
 def _slug(text: str) -> str:

@@ -88,6 +88,7 @@ class Citing:
         *,
         runs: Iterable[Run] = (),
         value: str | None = None,
+        source: str | None = None,
         url: str | None = None,
         version: str | None = None,
         date: str | None = None,
@@ -100,6 +101,7 @@ class Citing:
             path: Its address below the site's, with the fragment.
             runs: Those that its data come from.
             value: A number's text.
+            source: Where it comes from, if no run measured it.
             url: Its address, where that is not the site's and `path`.
             version: The version that it was published in, where that is not the site's.
             date: The date of that version.
@@ -116,6 +118,7 @@ class Citing:
             run_id=", ".join(run.id for run in several) or None,
             run_date=max((run.date for run in several), default=None),
             value=value,
+            source=source,
         )
 
     def number(self, use: NumberUse, path: str) -> Record:
@@ -130,6 +133,7 @@ class Citing:
             path,
             runs=reading.runs,
             value=_value(reading, use.text),
+            source=f"{reading.origin['title']}, {reading.origin['publisher']}" if reading.origin else None,
             url=permalink(page, reading.id, version, use.alias) if page else None,
             version=version,
             date=dates.get(version, self.date),
@@ -167,7 +171,7 @@ def with_charts(citing: Citing, path: str, html: str, runs: Mapping[str, Run]) -
             f"{path}#{attributes['id']}",
             runs=[runs[id_] for id_ in attributes.get("data-run", "").split() if id_ in runs],
         )
-        return f"{match[0].removesuffix('</figure>')}{citations.block(record)}</figure>"
+        return match[0].replace("<figcaption>", f"{citations.block(record)}<figcaption>", 1)
 
     return _FIGURE.sub(cited, html)
 

@@ -3,8 +3,8 @@
     python -m tests.bench.citations [--folder FOLDER]
 
 Needs Node, npm and the registries of npm and PyPI: both programs are installed into FOLDER, by default a temporary one.
-Prints a line for each thing that was checked; the exit code is 1 where one is not as expected. It is no part of the suite,
-since Node is not everywhere and cffconvert wants an older jsonschema than the project has.
+Prints a line for each thing that was checked; the exit code is 1 where one is not as expected. It is no part of the
+suite, since Node is not everywhere and cffconvert wants an older jsonschema than the project has.
 """
 
 from __future__ import annotations
@@ -75,14 +75,20 @@ def problems(record: Record, format_: str, items: list[dict[str, Any]]) -> list[
         "issued": item["issued"]["date-parts"][0],
         "URL": item.get("URL"),
     }
-    return [f"{key}: expected {expected[key]!r}, found {found[key]!r}" for key in expected if expected[key] != found[key]]
+    return [
+        f"{key}: expected {expected[key]!r}, found {found[key]!r}"
+        for key in expected
+        if expected[key] != found[key]
+    ]
 
 
 def check_formats(folder: Path) -> bool:
     """Write every record in every format, and read all with citation-js."""
     (folder / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
     (folder / "read.js").write_text(READ, encoding="utf-8")
-    subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", *PACKAGES], cwd=folder, check=True)
+    subprocess.run(
+        ["npm", "install", "--silent", "--no-fund", "--no-audit", *PACKAGES], cwd=folder, check=True
+    )
     formats = ("bibtex", "ris", "csl-json")
     written = [(record, name, citations.texts(record)[name]) for record in records() for name in formats]
     done = subprocess.run(

@@ -17,6 +17,16 @@ pytestmark = pytest.mark.browser
 PRIMER = "primers/1-what-a-model-is.html"
 NUMBER = "decode.seconds_per_token"
 CLIPBOARD = {"permissions": ["clipboard-read", "clipboard-write"]}
+NO_CLIPBOARD = """
+window.ownClipboard = navigator.clipboard;
+Object.defineProperty(navigator, 'clipboard', { value: undefined });
+"""
+TOLD = """
+document.addEventListener('ZoteroItemUpdated', () => {
+  (window.told ??= []).push(document.querySelector('[name=citation_title]').content);
+});
+"""
+"""Notes what a reference manager finds at the moment at which it is told to look."""
 
 
 def block_of_page(page: Page) -> Locator:
@@ -51,8 +61,7 @@ def test_a_block_copies_and_downloads_each_format(site: Site, visit: Open) -> No
 
 def test_the_older_way_of_copying_works_where_there_is_no_clipboard(site: Site, visit: Open) -> None:
     page = visit(**CLIPBOARD).page
-    page.add_init_script("const own = navigator.clipboard; window.ownClipboard = own;"
-                         "Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # fmt: skip
+    page.add_init_script(NO_CLIPBOARD)
     page.goto(site.url + PRIMER)
     block_of_page(page).locator("summary").click()
     first = block_of_page(page).locator(".cite-format").first
@@ -86,7 +95,9 @@ def test_a_number_is_cited_from_its_popover(site: Site, visit: Open, how: str) -
         shown = (number.text_content() or "").replace("\N{NARROW NO-BREAK SPACE}", " ")
         assert shown in text and run in text and "95 % prediction interval" in text
         address = text.split()[-1]
-        assert re.fullmatch(rf"{re.escape(site.url + PRIMER)}(\?published=[\d.-]+)?#n-{re.escape(NUMBER)}", address)
+        assert re.fullmatch(
+            rf"{re.escape(site.url + PRIMER)}(\?published=[\d.-]+)?#n-{re.escape(NUMBER)}", address
+        )
         box.get_by_role("button", name="BibTeX").click()
         expect(box.get_by_role("button", name="Copied")).to_be_visible()
         assert clipboard(page).startswith("@techreport{")
@@ -97,8 +108,7 @@ def test_a_number_is_cited_from_its_popover(site: Site, visit: Open, how: str) -
 
 def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Open) -> None:
     page = visit().page
-    page.add_init_script("document.addEventListener('ZoteroItemUpdated', () => "
-                         "{ (window.told ??= []).push(document.querySelector('[name=citation_title]').content) })")  # fmt: skip
+    page.add_init_script(TOLD)
     page.goto(site.url + PRIMER)
     page.wait_for_load_state("networkidle")
     page.evaluate("window.stayed = true")
@@ -108,7 +118,9 @@ def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Op
     page.wait_for_function("window.told?.length")
     assert page.evaluate("window.stayed") is True
     assert page.evaluate("window.told") == ["Why decode is slow"]
-    tags = page.locator('head > meta[name^="citation_"]').evaluate_all("all => all.map(each => [each.name, each.content])")
+    tags = page.locator('head > meta[name^="citation_"]').evaluate_all(
+        "all => all.map(each => [each.name, each.content])"
+    )
     names = [name for name, _ in tags]
     assert len(set(names) - {"citation_author"}) == len([name for name in names if name != "citation_author"])
     assert dict(tags)["citation_public_url"] == page.url
@@ -130,7 +142,11 @@ def test_every_page_has_its_tags_and_no_vocabulary_that_would_hide_them(site: Si
         for name in ("title", "author", "publication_date", "technical_report_institution", "public_url"):
             assert found.get(f"citation_{name}"), f"{path}: citation_{name}"
         assert found["citation_public_url"] == site.url + path
-        assert not [name for name in found if re.match(r"(dc|dcterms|prism|eprints|bepress)[._:]", name, re.IGNORECASE)]
+        assert not [
+            name
+            for name in found
+            if re.match(r"(dc|dcterms|prism|eprints|bepress)[._:]", name, re.IGNORECASE)
+        ]
         assert found.get("og:type") in {None, "article"} or path == "index.html"
         assert page.locator("script[type='application/ld+json'], .Z3988").count() == 0
 

@@ -89,7 +89,9 @@ records = st.builds(
     site=filled,
     version=st.sampled_from(["2026-11-30.1", "unpublished"]),
     date=st.dates().map(str),
-    url=st.sampled_from([None, "https://example.org/a/b.html?published=2026-11-30.1#n-decode.seconds_per_token:gpu"]),
+    url=st.sampled_from(
+        [None, "https://example.org/a/b.html?published=2026-11-30.1#n-decode.seconds_per_token:gpu"]
+    ),
     run_id=st.sampled_from([None, "20261130-124350-qwen2.5-1.5b-cpu"]),
     run_date=st.just("2026-11-30"),
     value=st.one_of(st.none(), filled),
@@ -129,9 +131,11 @@ def test_an_unpublished_site_says_so_in_every_format() -> None:
         assert "http" not in text
 
 
-@pytest.mark.parametrize("change", [{"kind": "page number"}, {"date": "30.11.2026"}, {"title": " "}, {"authors": ()}])
+@pytest.mark.parametrize(
+    "change", [{"kind": "page number"}, {"date": "30.11.2026"}, {"title": " "}, {"authors": ()}]
+)
 def test_a_record_without_what_a_citation_needs_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"expected|needs|isoformat"):
         replace(RECORD, **change)  # type: ignore[arg-type]
 
 

@@ -69,8 +69,12 @@ def test_links_and_explained_numbers_are_backlinks() -> None:
     pages = [
         page("index.md", '<a href="a/one.html">x</a>', cites=False),
         page("a/one.md", '<a class="x" href="../b/two.html#part">x</a> <a href="one.html">me</a>'),
-        replace(page("b/two.md", '<a href="https://example.org/a/one.html">x</a>'), explained={"a/one.md": 3}),
-        page("b/three.md", '<a href="two.html?x=1">x</a><a href="two.html">x</a><a href="../gone.html">x</a>'),
+        replace(
+            page("b/two.md", '<a href="https://example.org/a/one.html">x</a>'), explained={"a/one.md": 3}
+        ),
+        page(
+            "b/three.md", '<a href="two.html?x=1">x</a><a href="two.html">x</a><a href="../gone.html">x</a>'
+        ),
     ]
     found = backlinks.find(pages)
     assert {uri: [(link.page.uri, link.numbers) for link in links] for uri, links in found.items()} == {
@@ -85,7 +89,12 @@ def test_links_and_explained_numbers_are_backlinks() -> None:
 
 @pytest.mark.parametrize(
     ("url", "seen_from", "expected"),
-    [("a/b/", "c/d/", "../../a/b/"), ("", "c/d/", "../../"), ("a.html", "index.html", "a.html"), ("a/", "", "a/")],
+    [
+        ("a/b/", "c/d/", "../../a/b/"),
+        ("", "c/d/", "../../"),
+        ("a.html", "index.html", "a.html"),
+        ("a/", "", "a/"),
+    ],
 )
 def test_links_hold_with_addresses_of_folders_too(url: str, seen_from: str, expected: str) -> None:
     assert backlinks.relative(url, seen_from) == expected
@@ -108,7 +117,9 @@ def rendered(site: Site, source: str, uri: str = "p.md") -> tuple[PageState, str
 def ended(site: Site, source: str, citing_of: Citing = CITING) -> page_ends.PageEnd:
     state, html = rendered(site, source)
     site_page = replace(page("p.md", html), title="The <page> & its title")
-    made = page_ends.make([site_page], {"p.md": state}, {"p.md": "What it says"}, site.book.store.runs, citing_of)
+    made = page_ends.make(
+        [site_page], {"p.md": state}, {"p.md": "What it says"}, site.book.store.runs, citing_of
+    )
     return made["p.md"]
 
 
@@ -162,6 +173,7 @@ def test_each_number_has_its_citation_by_its_anchor(site: Site) -> None:
         for run_id in found[anchor]["run"].split():
             assert run_id in found[anchor]["apa"]
         assert json.loads(found[anchor]["csl-json"])[0]["URL"].endswith(f"/p.html#{anchor}")
+    assert "Data: Qwen2.5 Speed Benchmark, Qwen team" in found["n-cite.qwen2.5-speed-benchmark.vllm"]["apa"]
     assert "95 % prediction interval" in found["n-decode.seconds_per_token"]["bibtex"].replace("\\", "")
 
 
@@ -227,6 +239,6 @@ def test_every_page_of_a_site_can_be_cited(tmp_path: Path) -> None:
     assert [item["id"] for item in more.select("ul.references > li")] == ["ref-a"]
     script = more.select_one(".page-end")
     assert script is not None and (site / str(script["data-numbers"])).is_file()
-    assert citing.SCRIPT == script["data-script"]
+    assert script["data-script"] == citing.SCRIPT
     index = json.loads(project.read("search/search_index.json"))
     assert not any("Cite this" in entry["text"] or "BibTeX" in entry["text"] for entry in index["docs"])

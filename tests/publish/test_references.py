@@ -77,7 +77,11 @@ def test_a_reference_has_its_links_and_none_of_its_markup(citing_site: Site) -> 
     assert listed.b is None
     assert "On <b>one</b> & ALL." in listed.text
     links = {a["href"] for a in listed.select("a:not(.reference-back)")}
-    assert links == {"https://arxiv.org/abs/0202.00002", "https://doi.org/10.1/three", "https://example.org/?a=1&b=2"}
+    assert links == {
+        "https://arxiv.org/abs/0202.00002",
+        "https://doi.org/10.1/three",
+        "https://example.org/?a=1&b=2",
+    }
 
 
 def test_a_page_of_the_site_is_cited_by_its_title(citing_site: Site) -> None:

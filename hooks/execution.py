@@ -179,6 +179,16 @@ def _execute(path: str, name: str) -> dict[str, Any]:
     return {"path": path, "outputs": outputs, "reads": reads}
 
 
+def _warm(folder: Path) -> None:
+    """Have mkdocs-jupyter import and compile what it does not need before its first notebook, while kernels start."""
+    from mkdocs_jupyter.nbconvert2 import nb2html
+
+    path = folder / "empty.ipynb"
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": "1"}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}))
+    nb2html(str(path), custom_mathjax_url="")
+
+
 def _end_with_input(sockets: str) -> None:
     sys.stdin.read()
     shutil.rmtree(sockets, ignore_errors=True)
@@ -201,7 +211,9 @@ def main(jobs: Sequence[Sequence[str]]) -> None:
             kernels.use(nursery)
         # As many kernels as cores, and two more where there is one core: they wait more than they work.
         with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-            for result in pool.map(lambda job: _execute(*job), jobs):
+            results = pool.map(lambda job: _execute(*job), jobs)
+            _warm(Path(sockets))
+            for result in results:
                 outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
                 outgoing.flush()
 

@@ -54,7 +54,8 @@ def watch(*ignored: str) -> None:
     global _ignored
     from IPython.core.getipython import get_ipython
 
-    _ignored = (*ignored, sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/")
+    sockets = os.environ.get("JUPYTER_RUNTIME_DIR") or os.devnull
+    _ignored = (*ignored, sockets, sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/")
     shell = get_ipython()
     assert shell is not None, "watch() is for a kernel"
     sys.addaudithook(_heard)

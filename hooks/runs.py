@@ -10,6 +10,7 @@ from typing import Any
 from hooks.cache import Cache, digest, file_digest
 from hooks.contract import CHECK, RESTORE, Contract, parse, read, tail
 from hooks.errors import Place, PublishError
+from hooks.opened import unwatched
 from hooks.records import Record, Refusal, Run, Sample
 
 _VALUES = {"kv_cache": "kv_cache_bytes"}
@@ -115,8 +116,9 @@ def _checked(
         return samples
 
     def read_kept() -> tuple[Sample, ...]:
-        rows = kept.get("samples", key)
-        return read() if rows is None else tuple(_from_row(row) for row in rows)
+        with unwatched():  # a notebook depends on what it asked for, and not on where that was read
+            rows = kept.get("samples", key)
+            return read() if rows is None else tuple(_from_row(row) for row in rows)
 
     count = kept.get("checked", key)
     if isinstance(count, int):

@@ -462,6 +462,17 @@ CASES |= {
 
 
 @case
+def samples_changed_meanwhile(place: Workplace) -> object:
+    folder, kept = fixture_data.site_data(place.folder / "site_data"), place.folder / "cache"
+    fixture_data.write_run(folder)
+    store.load(folder, Cache(kept))
+    run = store.load(folder, Cache(kept)).runs["fixture-main"]  # checked before: read when wanted
+    shutil.rmtree(kept / "samples")
+    fixture_data.write_run(folder, records=fixture_data.samples(lambda *_: 1.0))
+    return run.samples
+
+
+@case
 def notebook_broken(place: Workplace) -> object:
     path = place.folder / "note.ipynb"
     path.write_text('{"cells": []}', encoding="utf-8")

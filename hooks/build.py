@@ -26,6 +26,7 @@ from hooks import (
     published,
     stated,
     switch,
+    theme,
 )
 from hooks.backlinks import SitePage
 from hooks.cache import Cache, digest, of_environment, version
@@ -103,7 +104,7 @@ class Build:
         state = _state(site_data, quantities)
         if kept.get("state", "last") != state:
             painter.warm()
-        estimates.QUANTILES.update(kept.get("quantiles", _quantiles_key()) or {})
+        estimates.QUANTILES.update(of_environment(kept).get("quantiles", _quantiles_key()) or {})
         site = Site.open(site_data, quantities, kept, quantities.parent / "glossary.md")
         site.gallery = Gallery(kept, painter)
         site.choices = machines.choices(site.book)
@@ -256,7 +257,7 @@ class Build:
         try:
             for run_id in page.patches:
                 self.site.files[switch.path(uri, run_id)] = switch.script(page, run_id, fill)
-            finished = fill(html)
+            finished = theme.valid(fill(html))
             if uri in (QUANTITIES, RUNS):
                 self._frames[uri] = finished
             return finished
@@ -293,9 +294,9 @@ class Build:
         }
         return published.document(self.pages, self.numbers, self.version, unasked)
 
-    def remember(self, *, good: bool) -> None:
+    def remember(self, *, good: bool, text: str | None = None) -> None:
         """Leave published.json in `memory`, also after a failed build; a good one is what later ones compare with."""
-        text = dump(self.published())
+        text = text or dump(self.published())
         replace_text(self.memory / PUBLISHED, text)
         if good:
             replace_text(self.memory / LAST_GOOD, text)
@@ -303,22 +304,26 @@ class Build:
             if self.basis() == self.shelf.basis:  # else something was saved meanwhile, and who knows which page has it
                 self.shelf.keep()
             self.kept.put("state", "last", self.state)
-            self.kept.put("quantiles", _quantiles_key(), estimates.QUANTILES)
+            of_environment(self.kept).put("quantiles", _quantiles_key(), estimates.QUANTILES)
             for kept in (self.kept, of_environment(self.kept)):
                 kept.prune()
 
-    def write_files(self, site_dir: Path) -> None:
-        """Write what pages link to, published.json and the data of the charts; then what hosts read."""
-        files = {PUBLISHED: dump(self.published()), **self.site.files}
+    def write_files(self, site_dir: Path) -> str:
+        """Write what pages link to, published.json and the data of the charts; then what hosts read.
+
+        Returns the text of published.json.
+        """
+        text = dump(self.published())
+        files = {PUBLISHED: text, **self.site.files}
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
         if explored:
             self.painter.start(explorer.SNIPPET, "bundle")
             files |= {name: self.site.gallery.explorer(files[name]) for name in explored}
             files[explorer.script_path()] = explorer.script(self.painter)
-        for name, text in files.items():
+        for name, content in files.items():
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="")
+            path.write_text(content, encoding="utf-8", newline="")
         for name, job in self.drawn.items():
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -326,6 +331,7 @@ class Build:
         if self.catalogue is not None:
             self.catalogue.write(site_dir, self._frames)
         write_policy(site_dir)
+        return text
 
 
 def _state(site_data: Path, quantities: Path) -> str:

@@ -99,10 +99,11 @@ def figure(
     return (
         f'<figure class="chart" id="{escaped(id_)}" data-chart="{escaped(chart.name)}"{runs}{interactive}>'
         f'<div class="chart-picture" data-search-exclude>{pictures or _refused(chart)}</div>{tools}'
-        f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
-        f'<span class="chart-note">{escaped(chart.note)}</span></figcaption>'
         f'<details class="chart-data" data-search-exclude><summary>Data of this chart</summary>{_table(chart)}'
-        f'<p><a href="{escaped(csv)}" download="{escaped(chart.key)}.csv">Download as CSV</a></p></details></figure>'
+        f'<p><a href="{escaped(csv)}" download="{escaped(chart.key)}.csv">Download as CSV</a></p></details>'
+        # The standard has a caption first or last in a figure; the style sheet shows it below the picture.
+        f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
+        f'<span class="chart-note">{escaped(chart.note)}</span></figcaption></figure>'
     )
 
 

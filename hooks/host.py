@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from datetime import UTC, datetime
 from html import escape, unescape
@@ -20,13 +20,14 @@ from time import time
 from typing import Any
 from urllib.parse import urljoin
 
+from jinja2 import Environment, FileSystemLoader
 from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from hooks import cards, repository
+from hooks import cards, repository, theme
 from hooks.backlinks import SitePage
 from hooks.build import Build
 from hooks.cache import Cache, digest, file_digest, of_environment, versions
@@ -54,6 +55,19 @@ class NotebookFile(File):
     def is_documentation_page(self) -> bool:
         """It does."""
         return True
+
+
+class _Files(FileSystemLoader):
+    """The theme's files without its ten thousand icons: MkDocs lists all to leave out those in folders with a dot."""
+
+    def list_templates(self) -> list[str]:
+        """Names of all files, from the root of the theme."""
+        found = set()
+        for root in self.searchpath:
+            for folder, inside, names in os.walk(root):
+                inside[:] = [name for name in inside if not name.startswith(".")]
+                found |= {(Path(folder) / name).relative_to(root).as_posix() for name in names}
+        return sorted(found)
 
 
 class _Templates(BytecodeCache):
@@ -97,8 +111,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
     gc.set_threshold(100_000, 50, 100)
     config.markdown_extensions.append(_build.extension)  # type: ignore[arg-type]
+    config.theme.get_env = partial(_environment, config.theme.get_env)  # type: ignore[method-assign]
     _build.notebooks.begin(_notebooks(config))
     return config
+
+
+def _environment(made: Callable[[], Environment]) -> Environment:
+    environment = made()
+    assert isinstance(environment.loader, FileSystemLoader)
+    environment.loader = _Files(environment.loader.searchpath)
+    return environment
 
 
 def _notebooks(config: MkDocsConfig) -> dict[str, tuple[Path, str]]:
@@ -250,7 +272,12 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
 
 
 def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:
-    """Tell the site map of the pages that are no page of MkDocs: search engines and the theme's navigation read it."""
+    """Tell the site map of the pages that are no page of MkDocs: search engines and the theme's navigation read it.
+
+    The page for lost readers is a template, too.
+    """
+    if template_name.endswith(".html"):
+        return theme.valid(output)
     catalogue = _current().catalogue
     if template_name != "sitemap.xml" or catalogue is None or not config.site_url:
         return output
@@ -269,8 +296,8 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     """Write the generated files and say what is not yet checked."""
     build = _current()
     _stop_on_errors(build)
-    build.write_files(Path(config.site_dir))
-    build.remember(good=True)
+    text = build.write_files(Path(config.site_dir))
+    build.remember(good=True, text=text)
     build.close()
     for line in (*build.unchecked, *build.untrue_elsewhere):
         print(line, file=sys.stderr)  # a quiet build says it, too

@@ -183,6 +183,8 @@ def _output(cell: Tag) -> str:
             blocked.decompose()
         for table in item.select("table.dataframe"):
             table.attrs.pop("border", None)
+        for heading in item.select("[halign]"):
+            heading.attrs.pop("halign", None)  # of pandas; HTML has no such attribute
         for styled in item.select("[style]"):
             styled.attrs.pop("style", None)  # the site's policy has none of it
         inner = item.decode_contents().strip()

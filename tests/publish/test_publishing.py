@@ -15,10 +15,12 @@ import feedparser
 import pytest
 
 from hooks import changes, publish, snapshots
+from hooks.build import Build
+from hooks.errors import PublishError
 from hooks.ledger import Number
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
-from tests.publish.project import INDEX, NOTE_TEXT, Project, good_cells, notebook
+from tests.publish.project import NOTE_TEXT, Project, good_cells, notebook
 
 ID = "decode.seconds_per_token"
 
@@ -185,19 +187,30 @@ def test_pages_have_their_other_forms(told: Told) -> None:
 
 def test_what_was_published_cannot_be_removed_silently(told: Told, tmp_path: Path) -> None:
     project, _ = told
-    shutil.copytree(project.folder, tmp_path / "project", symlinks=True)
-    copy = Publisher(tmp_path / "project")
-    path = copy.folder / "docs/quantities.toml"
-    text = path.read_text(encoding="utf-8")
-    pages = INDEX + "".join(NOTE_TEXT)
-    id_ = next(id_ for id_, _ in sorted(copy.numbers, key=str) if text.count(id_) == 1 and id_ not in pages)
-    path.write_text(text.replace(f'[quantity."{id_}"]', f'[quantity."{id_}_renamed"]'), encoding="utf-8")
-    assert copy.build().code != 0
-    assert f"`{id_}` was published and is not defined any more" in copy.output
-    assert f'mend: add was = ["{id_}"]' in copy.output and f"nearest known: {id_}_renamed" in copy.output
-    lines = (copy.folder / "site_data/ledger.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (copy.folder / "site_data/ledger.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
-    assert copy.build().code != 0 and "is not what was published" in copy.output
+    site_data, quantities = tmp_path / "site_data", tmp_path / "docs/quantities.toml"
+    shutil.copytree(project.folder / "site_data", site_data)
+    quantities.parent.mkdir()
+
+    def build() -> Build:
+        made = Build.open(site_data, quantities, tmp_path / ".build", tmp_path / "site")
+        made.close()
+        return made
+
+    text = (project.folder / "docs/quantities.toml").read_text(encoding="utf-8")
+    id_ = next(id_ for id_, _ in sorted(project.numbers, key=str) if text.count(id_) == 1)
+    renamed = text.replace(f'[quantity."{id_}"]', f'[quantity."{id_}_renamed"]')
+    quantities.write_text(renamed, encoding="utf-8")
+    (error,) = build().errors
+    assert f"`{id_}` was published and is not defined any more" in str(error)
+    assert f'mend: add was = ["{id_}"]' in str(error) and f"nearest known: {id_}_renamed" in str(error)
+    named = f'[quantity."{id_}_renamed"]\nwas = ["{id_}"]'
+    quantities.write_text(renamed.replace(f'[quantity."{id_}_renamed"]', named), encoding="utf-8")
+    kept = build()
+    assert not kept.errors and kept.version == "2026-01-06.1", "another name is no change"
+    lines = (site_data / "ledger.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (site_data / "ledger.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
+    with pytest.raises(PublishError, match="is not what was published"):
+        build()
 
 
 def test_changes_between_two_sites_and_commits(told: Told, tmp_path: Path) -> None:

@@ -17,11 +17,12 @@ SIZE = (1200, 630)
 FOLDER = "assets/cards"
 
 FACE = "'Newsreader 16pt'"
-"""The face of the headings, as the file in docs/assets/fonts/ calls itself; quoted, since a word begins with a digit."""
+"""The face of the headings, as its file calls itself; quoted, since a word of it begins with a digit."""
 
 _MARGIN = 84
-_TITLE = (((92, 22, 1), (84, 24, 2), (70, 29, 3)), 1.12)
-"""Sizes of the title in pixels with the letters that fit into a line and the lines that may be; the leading."""
+_TITLE = ((92, 22, 1), (84, 24, 2), (70, 29, 3))
+"""Sizes of the title in pixels, each with the letters that fit into a line and the lines that may be."""
+_LEADING = 1.12
 _TEXT = (31, 62, 4)
 """The same for the description: one size."""
 
@@ -37,17 +38,11 @@ def path(url: str) -> str:
 
 def svg(title: str, description: str, site_name: str) -> str:
     """The card: title, description, name of the site. What does not fit ends in an ellipsis."""
-    sizes, leading = _TITLE
-    for size, letters, most in sizes:
-        lines = textwrap.wrap(title, letters)
-        if len(lines) <= most:
-            break
-    else:
-        lines = textwrap.wrap(title, letters, max_lines=most, placeholder=" …")
+    size, lines = _title(title)
     top = _MARGIN + size
-    texts = [_line(line, top + index * size * leading, size, FACE, _INK) for index, line in enumerate(lines)]
+    texts = [_line(line, top + index * size * _LEADING, size, FACE, _INK) for index, line in enumerate(lines)]
     small, letters, most = _TEXT
-    below = top + (len(lines) - 1) * size * leading + 74
+    below = top + (len(lines) - 1) * size * _LEADING + 74
     texts += [
         _line(line, below + index * small * 1.45, small, "Liberation Sans", _SOFT)
         for index, line in enumerate(textwrap.wrap(description, letters, max_lines=most, placeholder=" …"))
@@ -55,7 +50,8 @@ def svg(title: str, description: str, site_name: str) -> str:
     width, height = SIZE
     texts.append(_line(site_name, height - 62, 30, FACE, _INK))
     bars = "".join(
-        f'<path fill="{color}" d="M{begin - 6} {height}l12 -24H{end + 4}l-12 24z"/>' for color, begin, end in _TOKENS
+        f'<path fill="{color}" d="M{begin - 6} {height}l12 -24H{end + 4}l-12 24z"/>'
+        for color, begin, end in _TOKENS
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
@@ -63,7 +59,15 @@ def svg(title: str, description: str, site_name: str) -> str:
     )
 
 
+def _title(title: str) -> tuple[int, list[str]]:
+    """The title's size in pixels and its lines: the largest size at which it fits."""
+    for size, letters, most in _TITLE:
+        lines = textwrap.wrap(title, letters)
+        if len(lines) <= most:
+            return size, lines
+    return size, textwrap.wrap(title, letters, max_lines=most, placeholder=" …")
+
+
 def _line(text: str, y: float, size: int, family: str, color: str) -> str:
-    return (
-        f'<text x="{_MARGIN}" y="{y:.0f}" font-family="{family}" font-size="{size}" fill="{color}">{escaped(text)}</text>'
-    )
+    place = f'x="{_MARGIN}" y="{y:.0f}" font-family="{family}" font-size="{size}"'
+    return f'<text {place} fill="{color}">{escaped(text)}</text>'

@@ -234,8 +234,8 @@ def png(job: str) -> str:
     scale = wanted["width"] / int(drawn[1]) if wanted["width"] and drawn else 1
     try:
         return b64encode(vl_convert.svg_to_png(svg, scale=scale)).decode()
-    except ValueError as error:
-        return f"!{error}"
+    except (ValueError, RuntimeError) as error:
+        return f"!{str(error).splitlines()[0]}"  # the rest is a trace of the library's own
 
 
 KINDS = {"picture": paint, "png": png, "bundle": bundle}

@@ -114,7 +114,9 @@ def _lane(kind: Kind, book: Book, answer_tokens: int) -> Lane:
     alias = kind.run or book.definitions.main
     run = decode.runs[0] if decode.runs else None
     mode = str(decode.sources[0].cell.get("mode")) if decode.sources else ""
-    name = kind.name or (f"{run.device.upper()}, {_MODES.get(mode, mode)}" if run else book.alias(alias).label)
+    name = kind.name or (
+        f"{run.device.upper()}, {_MODES.get(mode, mode)}" if run else book.alias(alias).label
+    )
     origin = decode.origin["title"] if decode.origin else ""
     return Lane(
         name=name,
@@ -155,7 +157,9 @@ def _seconds(title: str, formula: str, alias: str, book: Book) -> Reading:
 # --- the HTML -------------------------------------------------------------------------------------
 
 
-def build(pieces: Sequence[Piece], book: Book, page: PageState, text: Element) -> tuple[Element, list[NumberUse]]:
+def build(
+    pieces: Sequence[Piece], book: Book, page: PageState, text: Element
+) -> tuple[Element, list[NumberUse]]:
     """The replay's element, and how it uses numbers.
 
     Args:
@@ -208,6 +212,7 @@ def _track(lane: Lane, text: Element) -> Element:
         else f"nothing to read, done after {lane.whole.text()}"
     )
     written = _copy(text)
+    written.tag = "p"  # what is left out of the search ends with the first element of its own name inside it
     written.set("class", "tokens replay-text")
     written.set("aria-hidden", "true")
     written.set("data-search-exclude", "")
@@ -220,7 +225,13 @@ def _track(lane: Lane, text: Element) -> Element:
             "data-whole-s": repr(lane.whole.value),
             "data-prompt-tokens": str(lane.prompt_tokens),
         },
-        element("p", {"class": "replay-name"}, element("strong", None, lane.name), " ", element("span", None, lane.where)),
+        element(
+            "p",
+            {"class": "replay-name"},
+            element("strong", None, lane.name),
+            " ",
+            element("span", None, lane.where),
+        ),
         element("p", {"class": "replay-state"}, waits),
         element("progress", {"max": "1", "value": "1", "aria-hidden": "true"}),
         written,
@@ -233,7 +244,13 @@ def _copy(text: Element) -> Element:
     return made
 
 
-_HEAD = ("Machine and program", "Reads a token in", "Writes a token in", "First token after", "Whole answer after")
+_HEAD = (
+    "Machine and program",
+    "Reads a token in",
+    "Writes a token in",
+    "First token after",
+    "Whole answer after",
+)
 
 
 def _table(found: Sequence[Lane], count: int, page: PageState) -> Element:
@@ -245,7 +262,9 @@ def _table(found: Sequence[Lane], count: int, page: PageState) -> Element:
     made = element("table", {"class": "numbers replay-rates", "data-table": "replay"})
     made.append(element("caption", None, caption))
     made.append(
-        element("thead", None, element("tr", None, *(element("th", {"scope": "col"}, text) for text in _HEAD)))
+        element(
+            "thead", None, element("tr", None, *(element("th", {"scope": "col"}, text) for text in _HEAD))
+        )
     )
     body = element("tbody")
     made.append(body)

@@ -24,14 +24,14 @@
 
   function begin() {
     const lost = document.querySelector(".lost");
-    if (!lost) return;
+    const address = lost?.querySelector(".lost-address");
+    if (!address || address.textContent) return;
     let asked;
     try {
       asked = name(location.pathname);
     } catch {
       return;  // an address that is not even encoded as one
     }
-    const address = lost.querySelector(".lost-address");
     address.textContent = location.pathname;
     address.before(", ");
     const links = [...lost.querySelectorAll(".lost-pages a")];

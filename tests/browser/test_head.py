@@ -1,4 +1,4 @@
-"""What a page says of itself in its head, and what other places show of it: descriptions, cards, icons. Needs no browser."""
+"""What a page says of itself in its head: descriptions, titles, cards, icons. Needs no browser."""
 
 from __future__ import annotations
 

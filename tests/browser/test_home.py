@@ -133,8 +133,12 @@ def test_the_path_leads_through_primers_in_order(site: Site, visit: Open) -> Non
     page.goto(site.url)
     links = page.locator(".path a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
     primers = [link for link in links if link.startswith("primers/")]
-    assert primers == sorted(str(path.relative_to(site.folder)) for path in site.folder.glob("primers/*.html"))
+    assert primers == sorted(
+        str(path.relative_to(site.folder)) for path in site.folder.glob("primers/*.html")
+    )
     notes = [link for link in links if link.startswith("notes/")]
-    assert sorted(notes) == sorted(str(path.relative_to(site.folder)) for path in site.folder.glob("notes/*.html"))
+    assert sorted(notes) == sorted(
+        str(path.relative_to(site.folder)) for path in site.folder.glob("notes/*.html")
+    )
     measured = page.locator(".measured-in").text_content() or ""
     assert re.search(r"\d{4}-\d\d-\d\d", measured) and "cores" in measured, "machine and date of the figures"

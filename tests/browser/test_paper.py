@@ -51,7 +51,9 @@ def test_a_page_on_paper(site: Site, visit: Open) -> None:
     page.emulate_media(media="print")
     luminance = "node => getComputedStyle(node).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map(Number)"
     assert min(page.locator("body").evaluate(luminance)) >= 250
-    ink = page.locator(".md-content p").first.evaluate("node => getComputedStyle(node).color.match(/\\d+/g).map(Number)")
+    ink = page.locator(".md-content p").first.evaluate(
+        "node => getComputedStyle(node).color.match(/\\d+/g).map(Number)"
+    )
     assert max(ink[:3]) < 60
     for hidden in (".md-header", ".md-sidebar", ".md-footer", ".claim-mark", ".headerlink", ".chart-tools"):
         for part in page.locator(hidden).all():
@@ -71,7 +73,9 @@ def test_lost_readers_find_the_nearest_page(site: Site, visit: Open) -> None:
     window = visit(width=320)
     page = window.page
     html = (site.folder / "404.html").read_text(encoding="utf-8")
-    page.route("**/why-decode-is-slo*", lambda route: route.fulfill(status=404, content_type="text/html", body=html))
+    page.route(
+        "**/why-decode-is-slo*", lambda route: route.fulfill(status=404, content_type="text/html", body=html)
+    )
     page.goto(f"{site.url}primers/why-decode-is-slo.htm")
     expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
     expect(page.locator(".lost-nearest a")).to_have_text("Why decode is slow")

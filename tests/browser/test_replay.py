@@ -1,4 +1,4 @@
-"""The replay: it starts when asked, keeps the measured times, can be paused and begun again, and is there without scripts."""
+"""The replay: starts when asked, keeps the measured times, can be paused; its text is there without scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_it_writes_at_the_measured_pace_when_asked(site: Site, visit: Open) -> N
     lane = lanes.first
     count, (first, whole) = lane.locator(".token").count(), times(lanes.first)
     run_for(page, 60)
-    assert [shown(one) for one in lanes.all()] == [count] * lanes.count(), "nothing happens before it is asked for"
+    assert [shown(one) for one in lanes.all()] == [count] * lanes.count(), (
+        "nothing happens before it is asked for"
+    )
 
     page.get_by_role("button", name="Start", exact=True).click()
     assert [shown(one) for one in lanes.all()] == [0] * lanes.count()
@@ -56,7 +58,9 @@ def test_it_writes_at_the_measured_pace_when_asked(site: Site, visit: Open) -> N
     expect(lane.locator(".replay-state")).to_contain_text("reads the prompt")
     run_for(page, 0.2)
     assert shown(lane) == 1
-    assert f"{lane.get_attribute('data-name')}: begins to write" in (page.get_by_role("status").text_content() or "")
+    assert f"{lane.get_attribute('data-name')}: begins to write" in (
+        page.get_by_role("status").text_content() or ""
+    )
     step = (whole - first) / (tokens_of(lane) - 1)
     run_for(page, 10 * step)
     assert shown(lane) == 11
@@ -125,7 +129,10 @@ def test_without_scripts_text_and_numbers_are_there(site: Site, visit: Open) -> 
     expect(page.locator(".replay-start")).not_to_be_visible()
     rows = page.locator(".replay-rates tbody tr")
     assert rows.count() >= 4
-    assert all(re.search(r"\d", row.text_content() or "") for row in rows.filter(has_not=page.locator(".refused")).all())
+    assert all(
+        re.search(r"\d", row.text_content() or "")
+        for row in rows.filter(has_not=page.locator(".refused")).all()
+    )
 
 
 def test_leaving_the_page_ends_it(site: Site, visit: Open) -> None:

@@ -26,7 +26,7 @@ PUBLISHED: Mapping[str, str] = {"decode.seconds_per_token": "120\N{NARROW NO-BRE
 def convert(source: str, site: Site, name: str = "input.md") -> str:
     """A page through Python-Markdown with the extensions that the site uses."""
     extension = SplicedExtension(page=name)
-    extension.site = Site(site.book, PUBLISHED)
+    extension.site = Site(site.book, PUBLISHED, references=site.references)
     return markdown.markdown(source, extensions=[extension, *OTHERS])
 
 

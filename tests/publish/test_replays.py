@@ -67,10 +67,10 @@ def test_a_mode_that_a_run_lacks_is_no_second_lane(tmp_path: Path, monkeypatch: 
 
 def test_each_lane_has_the_whole_text(site: Site) -> None:
     html = convert(f'{{{{ replay "{ANSWER}" }}}}', site)
-    lanes = re.findall(r'<span [^>]*class="tokens replay-text"[^>]*>(.*?)</span></div>', html, re.DOTALL)
+    lanes = re.findall(r'<p [^>]*class="tokens replay-text"[^>]*>(.*?)</p>', html, re.DOTALL)
     assert len(lanes) == 6
     for lane in lanes:
-        assert "".join(re.findall(r'<span class="token"[^>]*>([^<]*)</span>', f"{lane}</span>")) == ANSWER
+        assert "".join(re.findall(r'<span class="token"[^>]*>([^<]*)</span>', lane)) == ANSWER
     ids = re.findall(r'data-token-id="([^"]+)"', lanes[0])
     (count,) = re.findall(r"an answer of (\d+) tokens", html)
     assert sum(len(one.split()) for one in ids) == int(count) > len(ids), "the hedgehog takes several"

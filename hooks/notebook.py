@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
@@ -23,7 +23,7 @@ from hooks.book import Book
 from hooks.cache import Cache, file_digest
 from hooks.pages import PageState
 from hooks.readings import Reading
-from hooks.records import CELL_KEYS, Record
+from hooks.records import CELL_KEYS, Record, Sample
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
 
@@ -108,7 +108,7 @@ def samples(alias: str | None = None, **cells: str | int | None) -> pd.DataFrame
     for row in rows:
         for name in ("refusal", "energy_refusal"):
             row[name] = row[name]["kind"] if row[name] else None
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[item.name for item in fields(Sample)])
 
 
 def run(alias: str | None = None) -> pd.DataFrame:

@@ -75,7 +75,11 @@ def _item(work: Work, page: PageState, md: Markdown) -> Element:
     else:
         made.text = md.htmlStash.store(work.html)
     if page.references[work.key]:
-        back = {"class": "reference-back", "href": f"#cite-{work.key}", "aria-label": "Back to the text"}
+        back: dict[str, str | None] = {
+            "class": "reference-back",
+            "href": f"#cite-{work.key}",
+            "aria-label": "Back to the text",
+        }
         markup.append_text(made, " ")
         made.append(element("a", back, "↩"))
     return made

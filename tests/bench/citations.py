@@ -31,6 +31,9 @@ PACKAGES = (
 )
 CFFCONVERT = "cffconvert==2.0.0"
 
+TYPES = {"bibtex": "@bibtex/text", "ris": "@ris/file", "csl-json": "@else/json"}
+"""What citation-js calls our formats. By itself it takes RIS with `@misc{` in a title for BibTeX."""
+
 READ = """
 import { Cite } from "@citation-js/core";
 import "@citation-js/plugin-bibtex";
@@ -38,8 +41,8 @@ import "@citation-js/plugin-csl";
 import "@citation-js/plugin-ris";
 import { readFileSync } from "node:fs";
 const texts = JSON.parse(readFileSync(0, "utf8"));
-console.log(JSON.stringify(texts.map((text) => {
-  const { data } = new Cite(text);
+console.log(JSON.stringify(texts.map(([forceType, text]) => {
+  const { data } = new Cite(text, { forceType });
   return data.map(({ _graph, ...item }) => item);
 })));
 """
@@ -89,12 +92,11 @@ def check_formats(folder: Path) -> bool:
     subprocess.run(
         ["npm", "install", "--silent", "--no-fund", "--no-audit", *PACKAGES], cwd=folder, check=True
     )
-    formats = ("bibtex", "ris", "csl-json")
-    written = [(record, name, citations.texts(record)[name]) for record in records() for name in formats]
+    written = [(record, name, citations.texts(record)[name]) for record in records() for name in TYPES]
     done = subprocess.run(
         ["node", "read.js"],
         cwd=folder,
-        input=json.dumps([text for _, _, text in written]),
+        input=json.dumps([(TYPES[name], text) for _, name, text in written]),
         capture_output=True,
         text=True,
         check=True,

@@ -98,12 +98,13 @@ def test_a_number_is_cited_from_its_popover(site: Site, visit: Open, how: str) -
         assert re.fullmatch(
             rf"{re.escape(site.url + PRIMER)}(\?published=[\d.-]+)?#n-{re.escape(NUMBER)}", address
         )
-        box.get_by_role("button", name="BibTeX").click()
-        expect(box.get_by_role("button", name="Copied")).to_be_visible()
+        other = box.locator('button[title="Copy as BibTeX"]')
+        other.click()
+        expect(other).to_have_text("Copied")
         assert clipboard(page).startswith("@techreport{")
         page.goto(address)
         expect(page.locator(":target")).to_have_text(number.text_content() or "")
-    assert window.complaints == []
+        assert window.complaints == []
 
 
 def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Open) -> None:
@@ -113,7 +114,7 @@ def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Op
     page.wait_for_load_state("networkidle")
     page.evaluate("window.stayed = true")
     assert page.evaluate("window.told") is None
-    page.locator('.md-content a[href^="2-why-decode-is-slow.html"]').first.click()
+    page.locator('.md-content a[href*="2-why-decode-is-slow.html"]').first.click()
     page.wait_for_url("**/2-why-decode-is-slow.html")
     page.wait_for_function("window.told?.length")
     assert page.evaluate("window.stayed") is True

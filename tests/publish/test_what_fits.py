@@ -34,12 +34,17 @@ def test_the_table_says_where_the_weights_alone_do_not_fit(book: Book) -> None:
     refused = {reading.id for reading in readings if reading.refusal}
     assert refused == {f"fits.{where}.llama_tokens" for where in ("machine", "h100", "a100", "rtx4090")}
     assert all(reading.refusal.kind == "did_not_fit" for reading in readings if reading.refusal)
-    assert book.read("fits.h100.llama_tokens").value == 0, "the number itself stays a number that claims can use"
+    assert book.read("fits.h100.llama_tokens").value == 0, (
+        "the number itself stays a number that claims can use"
+    )
 
 
 def test_the_cache_s_sizes_multiply_to_what_the_table_says(book: Book) -> None:
     made, _ = tables.build("kv-cache-arithmetic", book, PageState("page.md"), None)
-    rows = [[cell.get("data-quantity") for cell in row.iter() if cell.get("data-quantity")] for row in made.iter("tr")]
+    rows = [
+        [cell.get("data-quantity") for cell in row.iter() if cell.get("data-quantity")]
+        for row in made.iter("tr")
+    ]
     assert len(rows) == 1 + len(book.store.models)
     for ids in rows[1:]:
         layers, heads, size, numbers, bytes_ = (book.read(str(id_)).value for id_ in ids)

@@ -198,7 +198,8 @@ GLOSSARIES = {
 
 def _glossary(text: str) -> Case:
     def make(place: Workplace) -> object:
-        path = place.folder / "glossary.md"
+        path = place.folder / "docs" / "glossary.md"
+        path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
         return glossary.read(path)
 

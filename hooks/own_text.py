@@ -41,7 +41,7 @@ def build(
     made = element("div", {"class": "own-text", "id": id_, "data-search-exclude": ""})
     if script is not None:
         made.set("data-tokenizer", tokenizer)
-        made.set("data-script", address(script.path))
+        made.set("data-cutter", address(script.path))
         made.append(element("link", {"rel": "stylesheet", "href": address("assets/own-text.css")}))
         made.append(_entry(text, id_, script))
     made.append(element("p", {"class": "own-text-pieces"}, shown))

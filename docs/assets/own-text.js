@@ -72,7 +72,7 @@
       this.status.textContent = "Loading the tokenizer …";
       await painted();
       try {
-        await load(this.name, this.root.dataset.script);
+        await load(this.name, this.root.dataset.cutter);
         ready[this.name] ??= globalThis.splicedTokenizers[this.name]();
       } catch (error) {
         this.button.removeAttribute("aria-disabled");
@@ -136,5 +136,5 @@
     }
   }
 
-  document.querySelectorAll(".own-text[data-script]:not(.is-ready)").forEach((root) => new OwnText(root));
+  document.querySelectorAll(".own-text[data-cutter]:not(.is-ready)").forEach((root) => new OwnText(root));
 })();

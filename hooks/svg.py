@@ -93,14 +93,14 @@ def fill(html: str, made: Callable[[str], str]) -> str:
     """
 
     def put(match: re.Match[str]) -> str:
-        return made(unescape(match["slot"])).replace("<svg", f"<svg{match['before']}", 1)
+        return made(unescape(match["quoted"][1:-1])).replace("<svg", f"<svg{match['before']}", 1)
 
     return _SLOT.sub(put, html)
 
 
 def slots(html: str) -> list[str]:
     """The specifications in all slots that `slot` made."""
-    return [json.loads(unescape(match["slot"]))[0] for match in _SLOT.finditer(html)]
+    return [json.loads(unescape(match["quoted"][1:-1]))[0] for match in _SLOT.finditer(html)]
 
 
 @contextmanager
@@ -140,7 +140,8 @@ def _painted(spec: str) -> str:
     return svg
 
 
-_SLOT = re.compile(r'<svg(?P<before>[^<>]*?) data-slot="(?P<slot>[^"]*)"></svg>')
+# BeautifulSoup, through which the HTML of a notebook's cells goes, takes single quotes where a text has double ones.
+_SLOT = re.compile(r"""<svg(?P<before>[^<>]*?) data-slot=(?P<quoted>"[^"]*"|'[^']*')></svg>""")
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 import pytest
+from bs4 import BeautifulSoup
 
 from hooks import charts, figures, gallery, painter, quantities, store, svg
 from hooks.book import Book
@@ -140,6 +141,10 @@ def test_pictures_in_slots_are_those_painted_at_once(data: Path, tmp_path: Path)
         assert made.fill(slots) == expected
         in_cell = figures.figure(chart, specs, "a.md", picture=svg.slot)
         assert made.fill(made.take(in_cell)) == expected
+        # A cell's HTML goes through BeautifulSoup, which quotes an attribute in its own way.
+        for wanted in svg.slots(in_cell):
+            again = str(BeautifulSoup(svg.slot(wanted, name="n", label="l"), "html.parser"))
+            assert svg.slots(again) == [wanted]
         made.keep()
         assert made.painter is not None
         made.painter.close()

@@ -58,7 +58,7 @@ def test_a_pace_that_nobody_could_follow_is_changed_and_says_so(
     site: Site, visit: Open, measured: str, words: str, interval_s: float
 ) -> None:
     page = visit().page
-    page.clock.install()
+    page.clock.install(time=0)
 
     def other_pace(route: Route) -> None:
         answer = route.fetch()
@@ -68,6 +68,7 @@ def test_a_pace_that_nobody_could_follow_is_changed_and_says_so(
 
     page.route(f"{site.url}index.html", other_pace)
     page.goto(f"{site.url}index.html")
+    page.clock.pause_at(60)
     change = page.locator(".headline-pace-change")
     expect(change).to_have_text(re.compile(words) if words else "")
     page.get_by_role("button", name="Write it again").click()

@@ -40,8 +40,10 @@ def run_for(page: Page, seconds: float) -> None:
 def test_it_writes_at_the_measured_pace_when_asked(site: Site, visit: Open) -> None:
     window = visit()
     page = window.page
-    page.clock.install()
+    page.clock.install(time=0)
     page.goto(site.url + PAGE)
+    page.locator(".replay.is-ready").wait_for()
+    page.clock.pause_at(600)  # from here on only `run_for` lets time pass
     lanes = page.locator(".replay-lane")
     assert lanes.count() >= 3
     lane = lanes.first
@@ -86,8 +88,10 @@ def test_it_writes_at_the_measured_pace_when_asked(site: Site, visit: Open) -> N
 
 def test_with_reduced_motion_it_still_waits_to_be_asked(site: Site, visit: Open) -> None:
     page = visit(reduced_motion="reduce").page
-    page.clock.install()
+    page.clock.install(time=0)
     page.goto(site.url + PAGE)
+    page.locator(".replay.is-ready").wait_for()
+    page.clock.pause_at(600)  # from here on only `run_for` lets time pass
     before = page.locator(".replay").bounding_box()
     run_for(page, 60)
     lane = page.locator(".replay-lane").first

@@ -16,11 +16,15 @@ from hooks.markup import escaped
 _ARTICLE = re.compile(r"(<article\b[^>]*>).*</article>", re.DOTALL)
 _TITLE = re.compile(r"<title>.*?</title>", re.DOTALL)
 _OF_THE_PAGE = re.compile(
-    r"\s*<(?:meta name=\"(?:description|citation_[\w]+)\"|meta property=\"og:(?:title|description|url)\""
+    r"\s*<(?:meta name=\"(?:description|citation_[\w]+)\"|meta property=\"og:(?:title|description|url|image:alt)\""
     r"|meta name=\"twitter:(?:title|description)\"|link rel=\"(?:canonical|prev|next)\""
     r"|link rel=\"alternate ?\" type=\"text/markdown\")[^>]*>"
 )
 """Elements of the head that speak of the page whose frame it is."""
+
+_TITLES = ('property="og:title"', 'name="twitter:title"')
+_DESCRIPTIONS = ('property="og:description"', 'name="twitter:description"', 'property="og:image:alt"')
+"""What the card of a page says; its picture is that of the frame."""
 
 _TOPIC = re.compile(
     r"(data-md-component=\"header-topic\">\s*<span class=\"md-ellipsis\">).*?(</span>)", re.DOTALL
@@ -70,6 +74,9 @@ class Frame:
         """
         found = f'<meta name="description" content="{escaped(description)}">{head}'
         if self.site_url:
-            found += f'<link rel="canonical" href="{escaped(self.site_url + path)}">'
+            address = escaped(self.site_url + path)
+            found += f'<link rel="canonical" href="{address}"><meta property="og:url" content="{address}">'
+            for text, names in ((title, _TITLES), (description, _DESCRIPTIONS)):
+                found += "".join(f'<meta {name} content="{escaped(text)}">' for name in names)
         html = self.html.replace(_HEAD, found, 1).replace(_NAME, escaped(f"{title} - {self.site_name}"), 1)
         return html.replace(_TOPIC_TEXT, str(Markup(escaped(title))), 1).replace(_CONTENT, content, 1)

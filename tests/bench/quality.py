@@ -100,7 +100,9 @@ def _policy(folder: Path) -> str:
 
 
 class _Server(ThreadingHTTPServer):
-    """One that says nothing of a browser that goes away."""
+    """One for many at once, that says nothing of a browser that goes away."""
+
+    request_queue_size = 256
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):
@@ -144,7 +146,7 @@ def links(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Links and anchors that lead nowhere, and pages to which nothing leads."""
     done = subprocess.run(
         ["node", tools / "node_modules/linkinator/build/src/cli.js", URL, f"{URL}404.html"]
-        + ["--recurse", "--check-fragments", "--format", "json", "--skip", f"^(?!{URL})"],
+        + ["--recurse", "--check-fragments", "--concurrency", "20", "--format", "json", "--skip", f"^(?!{URL})"],
         capture_output=True,
         text=True,
         check=False,

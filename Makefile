@@ -30,12 +30,14 @@ serve: $(SITE)/ready ## preview with live reload
 
 publish: build ## build, then append to the ledger what changed since the last publication, and build with its version
 	$(SITE)/bin/python -m hooks.publish
+	$(SITE)/bin/python -m hooks.datapackage
 	@$(MAKE) --no-print-directory build
 
 measure: $(MEASURE)/ready build ## measure this machine, rebuild, and say what changed
 	cp site/published.json .build/before.json
 	$(MEASURE)/bin/python -m measure run $(ARGS)
 	$(MEASURE)/bin/python -m measure check
+	$(SITE)/bin/python -m hooks.datapackage
 	@$(MAKE) --no-print-directory build; built=$$?; \
 	$(SITE)/bin/python -m hooks.changes .build/before.json .build/published.json && exit $$built
 

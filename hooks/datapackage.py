@@ -59,9 +59,9 @@ def describe(folder: Path) -> Json:
         "profile": "data-package",
         "name": "spliced-inference",
         "title": "Spliced Inference: measured runs of language-model inference",
-        "description": "Raw samples of prefill, decode and the KV cache of language models, run by run, with the provenance "
-        "of each. A number that could not be had is null and has its reason beside it. Fields are in base units; "
-        "`unit` names each. Runs of different machines are not to be pooled.",
+        "description": "Raw samples of prefill, decode and the KV cache of language models, run by run, with the "
+        "provenance of each. A number that could not be had is null and has its reason beside it. Fields are in "
+        "base units; `unit` names each. Runs of different machines are not to be pooled.",
         "version": str(schema["version"]),
         "licenses": [LICENCE],
         "keywords": ["language models", "inference", "benchmark", "energy"],
@@ -80,7 +80,9 @@ def _resource_text(resource: Json) -> str:
     if "schema" not in resource:
         return f"  {json.dumps(resource, ensure_ascii=False)}"
     head = json.dumps({key: value for key, value in resource.items() if key != "schema"}, ensure_ascii=False)
-    fields = ",\n".join(f"    {json.dumps(field, ensure_ascii=False)}" for field in resource["schema"]["fields"])
+    fields = ",\n".join(
+        f"    {json.dumps(field, ensure_ascii=False)}" for field in resource["schema"]["fields"]
+    )
     return f'  {head[:-1]}, "schema": {{"fields": [\n{fields}\n   ]}}}}'
 
 
@@ -91,19 +93,27 @@ def is_current(folder: Path) -> bool:
 
 
 def _resources(folder: Path, schema: Json) -> Iterator[Json]:
-    yield _document(folder / "schema.json", folder, "schema", "Every field with its unit and meaning (JSON Schema)")
+    yield _document(
+        folder / "schema.json", folder, "schema", "Every field with its unit and meaning (JSON Schema)"
+    )
     for part, words in (("models", "Published sizes of a model"), ("cited", "Numbers cited from elsewhere")):
         for path in sorted((folder / part).glob("*.json")):
             record = _json(path)
             origin = record.get("origin", {})
             yield {
-                **_document(path, folder, f"{part}-{path.stem}", f"{words}: {record.get('title') or origin['title']}"),
-                "sources": [{"title": origin["title"], **({"path": origin["url"]} if origin.get("url") else {})}],
+                **_document(
+                    path, folder, f"{part}-{path.stem}", f"{words}: {record.get('title') or origin['title']}"
+                ),
+                "sources": [
+                    {"title": origin["title"], **({"path": origin["url"]} if origin.get("url") else {})}
+                ],
                 "licenses": [{"name": "other", "title": origin["licence"]}],
             }
     for run in sorted(path for path in (folder / "runs").iterdir() if path.is_dir() and path.name[0] != "."):
         record = _json(run / "run.json")
-        where = f"{record['model']['name']} on {record['machine']['label']}, {(record['finished_at'] or '')[:10]}"
+        where = (
+            f"{record['model']['name']} on {record['machine']['label']}, {(record['finished_at'] or '')[:10]}"
+        )
         yield _document(run / "run.json", folder, f"run-{run.name}", f"Provenance of a run: {where}")
         yield {
             **_file(run / "samples.jsonl", folder),
@@ -224,7 +234,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m hooks.datapackage", description="Write site_data/datapackage.json anew."
     )
-    parser.add_argument("site_data", type=Path, nargs="?", default=Path("site_data"), help="the folder; site_data")
+    parser.add_argument(
+        "site_data", type=Path, nargs="?", default=Path("site_data"), help="the folder; site_data"
+    )
     options = parser.parse_args(arguments)
     try:
         made = text(describe(options.site_data))

@@ -57,7 +57,13 @@ def quantity(entry: Entry, site: Json, cite: Citation | None) -> Json:
             for run, value in entry.runs
         ],
         "stated_on": [
-            {"page": page_path(use.uri), "title": use.title, "anchor": use.anchor, "text": use.text, "alias": use.alias}
+            {
+                "page": page_path(use.uri),
+                "title": use.title,
+                "anchor": use.anchor,
+                "text": use.text,
+                "alias": use.alias,
+            }
             for use in entry.uses
         ],
         "history": [
@@ -167,7 +173,11 @@ def _measured(wanted: Measured) -> Json:
 def _reading(reading: Reading) -> Json:
     return {
         **_numbers(
-            reading.text(), rounded(reading.value), rounded(reading.low), rounded(reading.high), reading.refusal
+            reading.text(),
+            rounded(reading.value),
+            rounded(reading.low),
+            rounded(reading.high),
+            reading.refusal,
         ),
         "processes": reading.processes,
         "samples": reading.samples,
@@ -205,7 +215,5 @@ def _cell(cell: CellValues) -> Json:
             "warm_ups": cell.warm_ups,
         },
         "left_out": cell.left_out,
-        "fields": {
-            name: {"unit": FIELDS[name].unit, **_value(value)} for name, value in cell.values.items()
-        },
+        "fields": {name: {"unit": FIELDS[name].unit, **_value(value)} for name, value in cell.values.items()},
     }

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hooks import citations, citing, datapackage, ledger_pages, sheets, stated
+from hooks import citations, citing, datapackage, ledger_pages, markdown_form, other_forms, sheets, stated
 from hooks.book import Book
-from hooks.cache import Cache
-from hooks.catalogue import api, entries, files, indexes, quantity_page, run_page
+from hooks.cache import Cache, digest, file_digest
+from hooks.catalogue import api, entries, files, indexes, plain, quantity_page, run_page
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.every_run import EveryRun
 from hooks.catalogue.frame import Frame
@@ -44,7 +44,20 @@ _LIST = re.compile(r'<div data-list="([a-z]+)"></div>')
 _CHART = re.compile(r'href="[^"]*?(data/charts/[^"/]+\.csv)"')
 _END = '<div class="page-end"'
 
-NUMBER_COLUMNS = ("quantity", "alias", "title", "text", "value", "low", "high", "unit", "interval", "run", "refusal", "anchor")
+NUMBER_COLUMNS = (
+    "quantity",
+    "alias",
+    "title",
+    "text",
+    "value",
+    "low",
+    "high",
+    "unit",
+    "interval",
+    "run",
+    "refusal",
+    "anchor",
+)
 
 
 @dataclass
@@ -113,7 +126,8 @@ class Catalogue:
         path = f"data/pages/{uri.rpartition('.')[0]}.zip"
         self.archives[path] = self._of_page(uri, page, html, chart_files)
         words = (
-            f'<p class="page-data" data-search-exclude>Data of this page: <a href="{link(path, page_path(uri))}" download>'
+            f'<p class="page-data" data-search-exclude>Data of this page: '
+            f'<a href="{link(path, page_path(uri))}" download>'
             "its numbers, charts and samples</a>, with licence and citation (ZIP).</p>\n"
         )
         at = html.rfind(_END)
@@ -211,11 +225,16 @@ class Catalogue:
             title=entry.title,
             description=description,
             content=content,
-            head=citing.meta_tags(record, description),
+            head=citing.meta_tags(record, description) + other_forms.markdown_link(quantity_path(entry.id)),
         )
-        for id_ in (entry.id, *entry.was):  # a former address leads to the same page, which says what it is called now
+        markdown = plain.quantity(entry, quantity_path(entry.id), self.site, description)
+        for id_ in (
+            entry.id,
+            *entry.was,
+        ):  # a former address leads to the same page, which says what it is called now
             yield quantity_path(id_), page
             yield f"{API}/quantities/{id_}.json", endpoint
+            yield markdown_form.path_of(quantity_path(id_)), markdown
 
     def _write_runs(self, folder: Path, frame: Frame) -> None:
         gates = self._gates
@@ -228,21 +247,23 @@ class Catalogue:
                 title,
                 f"One run of {self.site.site}: its provenance and every raw sample.",
                 record,
-                [("run.json", "provenance"), ("samples.jsonl", "samples, one a line"), ("schema.json", "every field")],
+                [
+                    ("run.json", "provenance"),
+                    ("samples.jsonl", "samples, one a line"),
+                    ("schema.json", "every field"),
+                ],
             )
-            size = files.write_archive(
-                folder / archive,
-                {
-                    "README.md": about.encode(),
-                    "run.json": run.folder / "run.json",
-                    "samples.jsonl": run.folder / "samples.jsonl",
-                    "schema.json": self.book.store.folder / "schema.json",
-                },
-                run.id,
-            )
+            contents = {
+                "README.md": about.encode(),
+                **{name: run.folder / name for name in ("run.json", "samples.jsonl")},
+                "schema.json": self.book.store.folder / "schema.json",
+            }
+            size = self._write_kept(folder / archive, contents, run.id)
             shutil.copyfile(run.folder / "samples.jsonl", folder / samples)
             made = {"archive": archive, "samples": samples}
-            _write(folder / f"{API}/runs/{run.id}.json", api.text(api.run(run, values, made, self._site, record)))
+            _write(
+                folder / f"{API}/runs/{run.id}.json", api.text(api.run(run, values, made, self._site, record))
+            )
             content = run_page.page(
                 run,
                 values,
@@ -250,18 +271,34 @@ class Catalogue:
                 gates=gates,
                 downloads=[
                     Download(archive, "The whole run with licence and citation, ZIP", size_words(size)),
-                    Download(samples, "Its samples, JSON Lines", size_words((folder / samples).stat().st_size)),
+                    Download(
+                        samples, "Its samples, JSON Lines", size_words((folder / samples).stat().st_size)
+                    ),
                 ],
                 stated=[(uri, self.titles.get(uri, uri)) for uri in self.stated.get(run.id, ())],
                 model_title=self._model(run),
                 cite=_cite(record, run.id),
             )
             description = f"{title}. {values.samples} samples of {len(values.cells)} cells, {run.machine}."
-            head = citing.meta_tags(record, description)
+            head = citing.meta_tags(record, description) + other_forms.markdown_link(run_path(run.id))
             page = frame.page(
                 path=run_path(run.id), title=title, description=description, content=content, head=head
             )
             _write(folder / run_path(run.id), page)
+            markdown = plain.run(run, values, run_path(run.id), self.site, title, description)
+            _write(folder / markdown_form.path_of(run_path(run.id)), markdown)
+
+    def _write_kept(self, path: Path, contents: files.Files, root: str) -> int:
+        """Write an archive, or what was kept of the same one; its size in bytes."""
+        key = digest("archive", root, {name: _digest(content) for name, content in contents.items()})
+        made = self.kept.get_bytes("archive", key)
+        if made is None:
+            files.write_archive(path, contents, root)
+            self.kept.put_bytes("archive", key, path.read_bytes())
+            return path.stat().st_size
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made)
+        return len(made)
 
     def _everything(self) -> files.Files:
         """The archive of all data."""
@@ -284,16 +321,14 @@ class Catalogue:
             ("values.csv", "every number of the site in every run, computed from the samples"),
             ("CITATION.bib", "how to cite it, for reference managers"),
         ]
-        what = f"All data of {self.site.site}: {len(self.runs)} runs with every raw sample, and what is needed to read them."
+        what = f"All data of {self.site.site}: {len(self.runs)} runs, every raw sample, and what reads them."
         about = files.about(f"Data of {self.site.site}", what, record, contents)
         found["README.md"] = about.encode()
         found["CITATION.bib"] = citations.bibtex(record).encode()
         found["values.csv"], found["datapackage.json"] = self._values.encode(), self._package.encode()
         return found
 
-    def _of_page(
-        self, uri: str, page: PageState, html: str, chart_files: Mapping[str, str]
-    ) -> files.Files:
+    def _of_page(self, uri: str, page: PageState, html: str, chart_files: Mapping[str, str]) -> files.Files:
         """The archive of a page."""
         title = self.titles.get(uri, uri)
         runs = {run.id: run for use in page.numbers for run in use.reading.runs}
@@ -313,8 +348,12 @@ class Catalogue:
         for path in sorted(set(_CHART.findall(html)) & set(chart_files)):
             found[f"charts/{Path(path).name}"] = chart_files[path].encode()
         contents = [("numbers.csv", "every number that the page states, as it states it")]
-        contents += [("samples.csv", "the samples behind them, warm-ups and refused ones marked")] if sampled else []
-        contents += [("charts/", "the data of its charts")] if any(n.startswith("charts/") for n in found) else []
+        contents += (
+            [("samples.csv", "the samples behind them, warm-ups and refused ones marked")] if sampled else []
+        )
+        contents += (
+            [("charts/", "the data of its charts")] if any(n.startswith("charts/") for n in found) else []
+        )
         about = files.about(f"Data of the page “{title}”", f"A page of {self.site.site}.", record, contents)
         return {**found, "README.md": about.encode()}
 
@@ -353,7 +392,8 @@ class Catalogue:
     def _number_links(self) -> Mapping[str, str]:
         """A link to each number's page from those of runs, by its id."""
         return {
-            id_: f'<a href="../quantities/{id_}.html">{escaped(entry.title)}</a>' for id_, entry in self.entries.items()
+            id_: f'<a href="../quantities/{id_}.html">{escaped(entry.title)}</a>'
+            for id_, entry in self.entries.items()
         }
 
     def _model(self, run: Run) -> str:
@@ -392,6 +432,10 @@ def _number_row(use: NumberUse, page: PageState) -> list[Any]:
         reading.refusal.kind if reading.refusal else None,
         anchor if anchor in page.anchors else None,
     ]
+
+
+def _digest(content: bytes | Path) -> str | None:
+    return digest(content.decode("utf-8")) if isinstance(content, bytes) else file_digest(content)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What every run says: its cells, its quantities, its gates and refusals, kept by the hash of its files. Writes no page.
+"""What every run says: its cells, its quantities, its gates and refusals, kept by the hash of its files. Makes no page.
 
 A book answers for the newest run of each alias. Here each run of the store is asked, whether an alias takes it or not.
 """
@@ -19,6 +19,7 @@ from hooks.cache import Cache, digest, file_digest, sources
 from hooks.catalogue.values import CellValues, Refused, RunValues, Value
 from hooks.definitions import Definition
 from hooks.errors import PublishError
+from hooks.quiet import disturbances
 from hooks.readings import cell_words
 from hooks.records import CELL_KEYS, Cell, Run, Sample, keys_of
 
@@ -71,6 +72,7 @@ class EveryRun:
             quantities=dict(self._quantities(one, run)),
             gates=_gates(counted),
             refusals=tuple(_refusals(counted)),
+            disturbances=disturbances(counted),
             samples=len(run.samples),
             warm_ups=len(run.samples) - len(counted),
             refused=sum(sample.refusal is not None for sample in counted),

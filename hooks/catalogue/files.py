@@ -101,7 +101,9 @@ class SampleFiles:
         for sample in self._by_cell[run.id][cell]:
             value, refusal = FIELDS[field].read(sample, self._idle[run.id])
             counted = value is not None and not sample.warm_up
-            reason = "" if counted else refusal.reason if refusal else "not yet steady" if sample.warm_up else ""
+            reason = (
+                "" if counted else refusal.reason if refusal else "not yet steady" if sample.warm_up else ""
+            )
             head = [id_, FIELDS[field].unit, value, counted, sample.warm_up, reason, run.id]
             yield [*head, *cell, sample.process, sample.repetition, sample.started_at]
 
@@ -158,8 +160,8 @@ def about(title: str, what: str, record: Record | None, contents: Iterable[tuple
     units = ", ".join(unit for unit in UNITS if unit != "1")
     return (
         f"# {title}\n\n{what}\n\n## What is in it\n\n{names}\n\n"
-        f"Numbers are in base units ({units}), and the name of a column or a field carries its unit. A number that could "
-        "not be had is empty or null, with the reason beside it; it is never a zero.\n\n"
+        f"Numbers are in base units ({units}), and the name of a column or a field carries its unit. A number that "
+        "could not be had is empty or null, with the reason beside it; it is never a zero.\n\n"
         f"## Licence\n\nThe data that this site measured or computed are under {LICENCE} ({LICENCE_URL}). "
         "Numbers cited from elsewhere keep the licence of their source, which stands beside each.\n\n"
         f"## How to cite it\n\n{cite}\n"

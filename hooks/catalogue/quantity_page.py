@@ -116,7 +116,10 @@ def series_of(run: Run, titles: Mapping[str, str]) -> Series:
     """What a run's numbers may be compared with over time."""
     model = run.record["model"]
     program = f", imported from {run.program}" if run.program else ""
-    return Series(f"{titles.get(run.model, run.model)}, {run.weights_kind} weights, {model['dtype']}{program}", run.machine)
+    return Series(
+        f"{titles.get(run.model, run.model)}, {run.weights_kind} weights, {model['dtype']}{program}",
+        run.machine,
+    )
 
 
 def moment_s(run: Run) -> float:
@@ -141,7 +144,10 @@ def _picture(
         )
         for run, value in drawn
     ]
-    said = (f"{group.label}, {group.machine}: {_said(drawn, group, of)}" for group, _ in _legend(drawn, groups, of))
+    said = (
+        f"{group.label}, {group.machine}: {_said(drawn, group, of)}"
+        for group, _ in _legend(drawn, groups, of)
+    )
     label = f"{entry.title} in every run. {'; '.join(said)}."
     title = f"{entry.title}, {symbol}" if symbol else entry.title
     short = symbol or "ratio"
@@ -153,7 +159,9 @@ def _picture(
 def _scale(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> tuple[float, str]:
     if entry.now.show == "percent":
         return 0.01, "%"
-    most = max(abs(end) for _, value in drawn for end in (value.value, value.low, value.high) if end is not None)
+    most = max(
+        abs(end) for _, value in drawn for end in (value.value, value.low, value.high) if end is not None
+    )
     return formatting.scale(most, entry.unit)
 
 

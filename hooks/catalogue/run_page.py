@@ -43,7 +43,7 @@ _MODES = {"read": "read bandwidth of memory", "gemm": "rate of matrix products"}
 
 @dataclass(frozen=True)
 class Table:
-    """The cells of one experiment: headings, a row for each cell, and what is not in it for the same reason everywhere."""
+    """The cells of one experiment: headings, a row for each cell, and what is in none of them, with the one reason."""
 
     title: str
     keys: tuple[str, ...]
@@ -183,7 +183,9 @@ def _number(link: str, value: Value) -> str:
     if value.refusal:
         return f'<tr><td>{link}</td><td colspan="2" class="is-refused">{escaped(value.text)}</td></tr>'
     interval = escaped(value.interval) if value.interval else "none"
-    return f'<tr><td>{link}</td><td class="num">{escaped(value.text)}</td><td class="num">{interval}</td></tr>'
+    return (
+        f'<tr><td>{link}</td><td class="num">{escaped(value.text)}</td><td class="num">{interval}</td></tr>'
+    )
 
 
 def _counts(counts: tuple[int, int, int]) -> str:
@@ -275,11 +277,17 @@ def _minutes(seconds: float) -> str:
 def _meter(meter: Record) -> Rows:
     if meter["refusal"]:
         return [("Meter", f"none: {meter['refusal']['reason']}")]
-    names = {"nvml": "the GPU’s own energy counter (NVML)", "rapl": "the CPU package’s own energy counter (RAPL)"}
+    names = {
+        "nvml": "the GPU’s own energy counter (NVML)",
+        "rapl": "the CPU package’s own energy counter (RAPL)",
+    }
     found = [("Meter", names.get(meter["kind"], str(meter["kind"])))]
     if meter.get("tick_s"):
         found.append(("Its counter moves every", formatting.number(meter["tick_s"], "s")))
-    for key, words in (("idle_watts_before_context", "Idle before the context"), ("idle_watts_after_context", "Idle after it")):
+    for key, words in (
+        ("idle_watts_before_context", "Idle before the context"),
+        ("idle_watts_after_context", "Idle after it"),
+    ):
         if meter.get(key) is not None:
             found.append((words, formatting.number(meter[key], "W")))
     if meter.get("domains"):

@@ -89,7 +89,8 @@ def marker(series: int, *, stated: bool) -> str:
     """The look of a series' points, for a legend."""
     at = min(series, 4)
     shape = _shape(at, 7, 7)
-    return f'<svg class="data-marker" width="14" height="14" aria-hidden="true" focusable="false">{_mark(shape, at, stated)}</svg>'
+    svg = '<svg class="data-marker" width="14" height="14" aria-hidden="true" focusable="false">'
+    return f"{svg}{_mark(shape, at, stated=stated)}</svg>"
 
 
 def _values(points: Sequence[Point], height: int) -> _Axis:
@@ -134,7 +135,9 @@ def _dates(x: _Axis, dates: tuple[list[tuple[float, str]], str], width: int, hei
             f'<path d="M{at} {foot}v4" stroke="currentColor" opacity="0.5"/>'
             f'<text x="{at}" y="{foot + 18}" text-anchor="middle">{text}</text>'
         )
-    made.append(f'<text x="{(_LEFT + width - _RIGHT) / 2:g}" y="{height - 5}" text-anchor="middle">{title}</text>')
+    made.append(
+        f'<text x="{(_LEFT + width - _RIGHT) / 2:g}" y="{height - 5}" text-anchor="middle">{title}</text>'
+    )
     return "".join(made)
 
 
@@ -152,7 +155,11 @@ def _series(points: Sequence[Point], series: int, x: _Axis, y: _Axis, few: bool)
             dots[point.stated].append(shape)
     ink, width = _INK[series], "1.6" if few else "1"
     opacity = "" if few else ' opacity="0.45"'
-    made = [f'<path d="{"".join(bars)}" fill="none" stroke="{ink}" stroke-width="{width}"{opacity}/>'] if bars else []
+    made = (
+        [f'<path d="{"".join(bars)}" fill="none" stroke="{ink}" stroke-width="{width}"{opacity}/>']
+        if bars
+        else []
+    )
     if dots[False] and few:
         made.append(_mark("".join(dots[False]), series, stated=False))
     elif dots[False]:
@@ -197,17 +204,31 @@ def _log_steps(low: float, high: float) -> list[float]:
 
 
 def _number(value: float, step: float) -> str:
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step else max(0, -math.floor(math.log10(value)))
+    decimals = (
+        max(0, -math.floor(math.log10(step) + 1e-9)) if step else max(0, -math.floor(math.log10(value)))
+    )
     if step and not float(round(step * 10**decimals, 6)).is_integer():
         decimals += 1
     return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 _SPANS = (
-    *((timedelta(minutes=n), "%H:%M", "%-d %B %Y, UTC") for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(
+        (timedelta(minutes=n), "%H:%M", "%-d %B %Y, UTC")
+        for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
+    ),
     *((timedelta(days=n), "%-d %b", "%Y") for n in (1, 2, 7, 14)),
 )
-_MONTHS = ((1, "%b %Y"), (2, "%b %Y"), (3, "%b %Y"), (6, "%b %Y"), (12, "%Y"), (24, "%Y"), (60, "%Y"), (120, "%Y"))
+_MONTHS = (
+    (1, "%b %Y"),
+    (2, "%b %Y"),
+    (3, "%b %Y"),
+    (6, "%b %Y"),
+    (12, "%Y"),
+    (24, "%Y"),
+    (60, "%Y"),
+    (120, "%Y"),
+)
 
 
 def ticks(first_s: float, last_s: float, most: int) -> tuple[list[tuple[float, str]], str]:
@@ -227,17 +248,24 @@ def ticks(first_s: float, last_s: float, most: int) -> tuple[list[tuple[float, s
             while at <= last_s:
                 found.append((at, _day(datetime.fromtimestamp(at, UTC), form)))
                 at += size
-            if span < timedelta(days=1) and len({datetime.fromtimestamp(m, UTC).date() for m, _ in found}) > 1:
+            if (
+                span < timedelta(days=1)
+                and len({datetime.fromtimestamp(m, UTC).date() for m, _ in found}) > 1
+            ):
                 found = [
-                    (m, _day(t, "%-d %b") if (t := datetime.fromtimestamp(m, UTC)).hour == t.minute == 0 else text)
+                    (
+                        m,
+                        _day(t, "%-d %b")
+                        if (t := datetime.fromtimestamp(m, UTC)).hour == t.minute == 0
+                        else text,
+                    )
                     for m, text in found
                 ]
             years = sorted({first.year, last.year})
             words = _day(last, title) if span < timedelta(days=1) else " to ".join(map(str, years))
             return found, words
-    for months, form in _MONTHS:
-        if (last - first).days / (30.4 * months) <= most:
-            break
+    days = (last - first).days
+    months, form = next(((n, form) for n, form in _MONTHS if days / (30.4 * n) <= most), _MONTHS[-1])
     found, year, month = [], first.year, 1
     while (moment := datetime(year, month, 1, tzinfo=UTC)) <= last:
         if moment >= first:

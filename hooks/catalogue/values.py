@@ -15,7 +15,8 @@ class Value:
     """A number in one run.
 
     `value`, `low` and `high` are in the number's unit, to 12 digits: what differs beyond them is another version of a
-    library. `low` and `high` are the ends of its interval, or those of a range, which has no `value`. `samples` counted.
+    library. `low` and `high` are the ends of its interval, or those of a range, which has no `value`. `samples` are
+    those that count.
     """
 
     text: str
@@ -104,13 +105,15 @@ class Refused:
 class RunValues:
     """All that is known of a run: its cells in the plan's order, quantities by id, gates, refusals.
 
-    `gates` counts samples that are no warm-ups: passed, failed and not checked.
+    `gates` counts samples that are no warm-ups: passed, failed and not checked. `disturbances` are clauses on why the
+    machine was not quiet.
     """
 
     cells: tuple[CellValues, ...]
     quantities: Mapping[str, Value]
     gates: Mapping[str, tuple[int, int, int]]
     refusals: tuple[Refused, ...]
+    disturbances: tuple[str, ...]
     samples: int
     warm_ups: int
     refused: int
@@ -122,6 +125,7 @@ class RunValues:
             {id_: value.row() for id_, value in self.quantities.items()},
             {name: list(counts) for name, counts in self.gates.items()},
             [[each.kind, each.reason, each.energy, each.count, list(each.cells)] for each in self.refusals],
+            list(self.disturbances),
             self.samples,
             self.warm_ups,
             self.refused,
@@ -130,12 +134,13 @@ class RunValues:
     @classmethod
     def from_row(cls, row: list[Any]) -> RunValues:
         """What `row` gave."""
-        cells, quantities, gates, refusals, *counts = row
+        cells, quantities, gates, refusals, disturbances, *counts = row
         return cls(
             tuple(map(CellValues.from_row, cells)),
             {id_: Value.from_row(value) for id_, value in quantities.items()},
             {name: tuple(each) for name, each in gates.items()},  # type: ignore[misc]
             tuple(Refused(*rest, tuple(cells)) for *rest, cells in refusals),
+            tuple(disturbances),
             *counts,
         )
 

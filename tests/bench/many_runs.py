@@ -2,9 +2,9 @@
 
     python -m tests.bench.many_runs [--runs 1000] [--quantities 200] [--keep FOLDER]
 
-The runs are GENERATED: nothing in them was measured, and they say so. Each has 12 cells in 3 processes; of the quantities a
-third is measured, the others are ratios. Builds the site three times: with nothing kept, with everything kept, and after
-one more run was added. Prints seconds, the largest memory of any process, and sizes. Bounds: 60 s and 2 GB.
+The runs are GENERATED: nothing in them was measured, and they say so. Each has 12 cells in 3 processes; of the
+quantities a third is measured, the others are ratios. Builds the site three times: with nothing kept, with everything
+kept, and after one more run was added. Prints seconds, the largest memory of any process, and sizes. Bounds: 60 s, 2 GB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ PROCESSES = 3
 REPETITIONS = 2
 MACHINES = 6
 LENGTHS = (64, 128, 256, 500, 1000, 2000)
-FIELDS = ("seconds_per_token", "share_of_read_ceiling", "share_of_flop_ceiling", "bytes_per_s", "flop_per_s", "duration_s")
+FIELDS = (
+    "seconds_per_token",
+    "share_of_read_ceiling",
+    "share_of_flop_ceiling",
+    "bytes_per_s",
+    "flop_per_s",
+    "duration_s",
+)
 UNITS = {"seconds_per_token": "s", "bytes_per_s": "bytes/s", "flop_per_s": "flop/s", "duration_s": "s"}
 MOST_S, MOST_BYTES = 60.0, 2 * 10**9
 
@@ -55,13 +62,22 @@ def write_run(site_data: Path, number: int) -> None:
         for cell in cells():
             for repetition in range(-1, REPETITIONS):
                 record = fixture_data.sample(
-                    cell, process, repetition, fixture_data.seconds_per_token, warm_up=repetition < 0, energy=False
+                    cell,
+                    process,
+                    repetition,
+                    fixture_data.seconds_per_token,
+                    warm_up=repetition < 0,
+                    energy=False,
                 )
                 record["duration_s"] *= speed * (1 + 0.02 * chance.random())
                 records.append(record)
     base = fixture_data.run_record("x", 0)
     planned = [
-        cell | {"repetitions": REPETITIONS, "steps": fixture_data.DECODE_STEPS if cell["experiment"] == "decode" else 1}
+        cell
+        | {
+            "repetitions": REPETITIONS,
+            "steps": fixture_data.DECODE_STEPS if cell["experiment"] == "decode" else 1,
+        }
         for cell in cells()
     ]
     machine = f"generated machine {number % MACHINES} (nothing was measured)"
@@ -75,7 +91,8 @@ def write_run(site_data: Path, number: int) -> None:
         started_at=f"{day}T03:00:00Z",
         finished_at=f"{day}T04:00:00Z",
         processes=[
-            {"process": n, "round": n, "started_at": f"{day}T03:00:00Z", "build_s": 1.0} for n in range(PROCESSES)
+            {"process": n, "round": n, "started_at": f"{day}T03:00:00Z", "build_s": 1.0}
+            for n in range(PROCESSES)
         ],
     )
 
@@ -93,7 +110,8 @@ def quantities(count: int) -> str:
             ids.append(f"{cell['experiment']}.{field}.at_{length}")
             parts.append(
                 f'[quantity."{ids[-1]}"]\ntitle = "{field} of {cell["experiment"]}, {length} tokens"\n'
-                f'meaning = "Made up: {field} of {cell["experiment"]} at {length} tokens"\nunit = "{UNITS.get(field, "1")}"\n'
+                f'meaning = "Made up: {field} of {cell["experiment"]} at {length} tokens"\n'
+                f'unit = "{UNITS.get(field, "1")}"\n'
                 f'measured = {{ experiment = "{cell["experiment"]}", batch = 1, {key} = {length}, mode = "eager", '
                 f'field = "{field}" }}\n'
             )
@@ -160,15 +178,21 @@ def sizes(site: Path) -> None:
     """Print how large the lists and the pages are."""
     for name in ("data/quantities/index.html", "data/runs/index.html", "sitemap.xml", "api/v1/index.json"):
         content = (site / name).read_bytes()
-        print(f"{name:34} {len(content) / 1e3:7.0f} kB, {len(gzip.compress(content, 6)) / 1e3:.0f} kB gzipped")
+        print(
+            f"{name:34} {len(content) / 1e3:7.0f} kB, {len(gzip.compress(content, 6)) / 1e3:.0f} kB gzipped"
+        )
     for pattern in ("data/quantities/*.html", "data/runs/*.html", "api/v1/quantities/*.json", "data/*.zip"):
         found = [path.stat().st_size for path in site.glob(pattern)]
-        print(f"{pattern:34} {len(found):5} files, largest {max(found) / 1e3:.0f} kB, together {sum(found) / 1e6:.0f} MB")
+        print(
+            f"{pattern:34} {len(found):5} files, largest {max(found) / 1e3:.0f} kB, together {sum(found) / 1e6:.0f} MB"
+        )
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--quantities", type=int, default=200)
     parser.add_argument("--keep", type=Path, help="a folder for the generated project, kept afterwards")
@@ -183,7 +207,9 @@ def main() -> int:
         write_run(folder / "site_data", options.runs)
         found.append(build(folder, "one run added"))
         sizes(folder / "site")
-        values = json.loads((folder / "site/api/v1/quantities/decode.seconds_per_token.at_64.json").read_text())
+        values = json.loads(
+            (folder / "site/api/v1/quantities/decode.seconds_per_token.at_64.json").read_text()
+        )
         assert len(values["runs"]) == options.runs + 1, "a run is missing from a number's endpoint"
     print(f"this process itself: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
     return int(max(s for s, _ in found) > MOST_S or max(b for _, b in found) > MOST_BYTES)

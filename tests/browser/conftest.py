@@ -65,7 +65,7 @@ class Site:
 
     @property
     def pages(self) -> list[str]:
-        """The pages of the site by their path: all but the one for lost readers, and of the catalogue's hundreds a few."""
+        """The pages of the site by their path, of the catalogue's hundreds a few; not the page for lost readers."""
         pages = sorted(str(page.relative_to(self.folder)) for page in self.folder.rglob("*.html"))
         listed = [page for page in pages if page.startswith(CATALOGUE) and not page.endswith("/index.html")]
         return [page for page in pages if page != "404.html" and (page not in listed or page in self.chosen)]
@@ -74,7 +74,9 @@ class Site:
     def chosen(self) -> list[str]:
         """Pages of the catalogue, one for each kind of number and the newest run."""
         runs = sorted(page.name for page in (self.folder / "data/runs").glob("2*.html"))
-        return [f"data/quantities/{id_}.html" for id_ in KINDS_OF_NUMBERS] + [f"data/runs/{name}" for name in runs[-1:]]
+        return [f"data/quantities/{id_}.html" for id_ in KINDS_OF_NUMBERS] + [
+            f"data/runs/{name}" for name in runs[-1:]
+        ]
 
 
 @dataclass

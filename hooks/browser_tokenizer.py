@@ -1,7 +1,8 @@
 """A pinned tokenizer as one script for a browser: the library, the vocabulary, and what cuts text. Shows none of it.
 
-The script is made of hooks/browser/ (a library of another project, unchanged, and our few lines around it) and of the same
-file that the build cuts text with. It needs no request but its own, evaluates no text as code, and works from a file.
+The script is made of hooks/browser/ (a library of another project, unchanged, and our few lines around it) and of the
+same file that the build cuts text with. It needs no request but its own, evaluates no text as code, and works from a
+file.
 
 The vocabulary is written in the order of its ids, and each merge as the place where it cuts an entry: a third of the
 tokenizer's own JSON once compressed. What this file's rules call a letter or a digit, and which characters its
@@ -69,7 +70,11 @@ def script(store: Store, name: str, kept: Cache) -> Script:
         kept.put("browser-tokenizer", key, known)
     path = f"assets/tokenizer-{name}-{known['sha256'][:12]}.js"
     return Script(
-        path, known["text"], f"assets/tokenizer-{name}.licence.txt", _licence(store, name), known["gzip_bytes"]
+        path,
+        known["text"],
+        f"assets/tokenizer-{name}.licence.txt",
+        _licence(store, name),
+        known["gzip_bytes"],
     )
 
 
@@ -108,7 +113,8 @@ def _text(store: Store, name: str) -> str:
         [
             f"/* {origin['title']} {origin['version']} ({origin['licence']}, {origin['url']}) and the "
             f"{store.tokenizers[name]['title']} ({store.tokenizers[name]['origin']['licence']},",
-            f"   {store.tokenizers[name]['origin']['url']}). Both licences: tokenizer-{name}.licence.txt, beside this file. */",
+            f"   {store.tokenizers[name]['origin']['url']}).",
+            f"   Both licences: tokenizer-{name}.licence.txt, beside this file. */",
             '(() => {\n"use strict";',
             "const library = (() => {\nconst module = { exports: {} };",
             library(),
@@ -150,7 +156,9 @@ def data(tokenizer: dict[str, Any], place: Place) -> dict[str, Any]:
 
 def _entries(vocab: dict[str, int], place: Place) -> list[str]:
     entries = sorted(vocab, key=vocab.__getitem__)
-    if [vocab[entry] for entry in entries] != list(range(len(entries))) or any("\n" in one for one in entries):
+    if [vocab[entry] for entry in entries] != list(range(len(entries))) or any(
+        "\n" in one for one in entries
+    ):
         raise _unlike("vocabulary", "ids from 0 without a gap, and no line feeds", "another one", place)
     return entries
 

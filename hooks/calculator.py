@@ -80,7 +80,7 @@ def build(
             "there is no machine to calculate for",
             expected=f"a run that measured {READ}, or a cited card",
             found="neither",
-            mend='measure one, or define [quantity."card.NAME.read_bytes_per_s"] and its memory_bytes in docs/quantities.toml',
+            mend='measure one, or define [quantity."card.NAME.read_bytes_per_s"] and card.NAME.memory_bytes',
         )
     main = book.definitions.aliases[book.definitions.main].model
     plain = {machine.key: machine.plain() for machine in offered}
@@ -88,7 +88,14 @@ def build(
         "models": found,
         "machines": plain,
         "limits": footprints.LIMITS,
-        "start": {"model": main, "context": 4096, "batch": 1, "weights": 16, "cache": 16, "on": offered[0].key},
+        "start": {
+            "model": main,
+            "context": 4096,
+            "batch": 1,
+            "weights": 16,
+            "cache": 16,
+            "on": offered[0].key,
+        },
     }
     setting = Setting(4096, 1)
     made = element(
@@ -116,7 +123,9 @@ def models(book: Book) -> dict[str, dict[str, Any]]:
         name: {
             "title": model["title"],
             **{key: model[key] for key in ("layers", "kv_heads", "head_size")},
-            **footprints.sizes(model, model_facts.parameters(model), model_facts.kv_elements_per_token(model)),
+            **footprints.sizes(
+                model, model_facts.parameters(model), model_facts.kv_elements_per_token(model)
+            ),
         }
         for name, model in book.store.models.items()
     }
@@ -213,9 +222,7 @@ def _form(id_: str, found: Mapping[str, Mapping[str, Any]], offered: Sequence[Ma
         count("batch", "Batch, sequences at once", 1, 1, limits["batch"]),
         select("weights", "Weights", {str(bits): f"{bits} bits" for bits in footprints.WEIGHT_BITS}, "16"),
         select("cache", "KV cache", {str(bits): f"{bits} bits" for bits in footprints.CACHE_BITS}, "16"),
-        select(
-            "on", "Time on", {machine.key: machine.label for machine in offered}, offered[0].key
-        ),
+        select("on", "Time on", {machine.key: machine.label for machine in offered}, offered[0].key),
     )
 
 
@@ -261,7 +268,14 @@ def _machines(rows: Mapping[str, words.Row], offered: Sequence[Machine], page: P
                 element("td", {"data-cell": "speed"}, row.speed),
             )
         )
-    head = ("Machine", "Memory", "Read bandwidth", "Do weights and cache fit?", "Least time of a step", "Speed at most")
+    head = (
+        "Machine",
+        "Memory",
+        "Read bandwidth",
+        "Do weights and cache fit?",
+        "Least time of a step",
+        "Speed at most",
+    )
     return _region(
         "Machines at this setting",
         "calculator-machines",
@@ -282,13 +296,20 @@ def _few(found: Mapping[str, Mapping[str, Any]], plain: Mapping[str, Mapping[str
         for context, batch in FEW:
             setting = Setting(context, batch)
             rows = words.machines(model, setting, plain)
-            size = {line.name: line.value for line in words.results(model, setting, next(iter(plain.values())))}
+            size = {
+                line.name: line.value for line in words.results(model, setting, next(iter(plain.values())))
+            }
             cells = [size["weights"], size["cache"]]
             cells += [row.least if row.holds else "does not fit" for row in rows.values()]
             title = f"{model['title']}, {words.plural(batch, 'sequence')} of {words.plural(context, 'token')}"
             heading = element("th", {"scope": "row"}, title)
             body.append(element("tr", None, heading, *(element("td", None, text) for text in cells)))
-    head = ("Setting, at 16 bits", "Weights", "KV cache", *(str(machine["label"]) for machine in plain.values()))
+    head = (
+        "Setting, at 16 bits",
+        "Weights",
+        "KV cache",
+        *(str(machine["label"]) for machine in plain.values()),
+    )
     caption = "A few settings: weights, KV cache, and the least time of a decode step on each machine"
     return _region("A few settings", "calculator-few", caption, head, body)
 

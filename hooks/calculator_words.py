@@ -97,9 +97,7 @@ def results(model: Mapping[str, Any], setting: Setting, machine: Machine) -> lis
     ]
 
 
-def machines(
-    model: Mapping[str, Any], setting: Setting, offered: Mapping[str, Machine]
-) -> dict[str, Row]:
+def machines(model: Mapping[str, Any], setting: Setting, offered: Mapping[str, Machine]) -> dict[str, Row]:
     """A row for each machine, by its key."""
     found = footprint(model, setting)
     rows = {}

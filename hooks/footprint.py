@@ -30,7 +30,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What that takes. `weights_bytes` and `cache_bytes` are kept, `read_bytes` are read and `flop` done in a decode step."""
+    """What that takes: weights and cache are kept; `read_bytes` are read and `flop` operations done in a decode step."""
 
     parameters: int
     cache_elements_per_token: int
@@ -54,8 +54,8 @@ def sizes(model: Mapping[str, Any], parameters: int, cache_elements_per_token: i
         hidden * (query + 2 * key_value) + query * hidden + 3 * hidden * model["intermediate_size"]
     )
     head = model["vocab_rows"] * hidden
-    # Of the table that turns tokens into vectors only one row for each sequence is read; the head, which may be the same
-    # table, is read whole.
+    # Of the table that turns tokens into vectors only one row for each sequence is read; the head, which may be the
+    # same table, is read whole.
     read = parameters if model["tied_embeddings"] else parameters - head
     return {
         "parameters": parameters,

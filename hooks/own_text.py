@@ -1,7 +1,7 @@
 """The element in which a reader's own text is cut into tokens. Cuts none itself, at build or in the browser.
 
-What the build writes is complete to read without a script: the example's tokens. docs/assets/own-text.js adds the field.
-It loads the tokenizer (hooks/browser_tokenizer.py) when the reader asks for it, and shows what the build would.
+What the build writes is complete to read without a script: the example's tokens. docs/assets/own-text.js adds the
+field. It loads the tokenizer (hooks/browser_tokenizer.py) when the reader asks for it, and shows what the build would.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python -m tests.bench.own_text [STRINGS]
 
-Cuts 10,000 strings (emoji and normalisation tests of Unicode, random characters, code, Chinese, Arabic, mixtures of these,
-very long words) three times: at build (hooks.tokens), in Chromium by the script that the site loads, and by tiktoken over
-the vocabulary that the package dashscope carries. Prints counts and the first strings that differ.
+Cuts 10,000 strings (emoji and normalisation tests of Unicode, random characters, code, Chinese, Arabic, mixtures of
+these, very long words) three times: at build (hooks.tokens), in Chromium by the script that the site loads, and by
+tiktoken over the vocabulary that the package dashscope carries. Prints counts and the first strings that differ.
 
-Needs, beyond the group test: `pip install tiktoken` and `pip install --no-deps dashscope`; Debian's packages chromium and
-unicode-data, or their places in CHROMIUM and UNICODE_DATA.
+Needs, beyond the group test: `pip install tiktoken` and `pip install --no-deps dashscope`; Debian's packages chromium
+and unicode-data, or their places in CHROMIUM and UNICODE_DATA.
 
 tiktoken does not normalise. What it is given was put into NFC by Python, whose Unicode is newer than the tokenizer's: a
 string with a mark of a later version is another string for the two of them. Such strings are counted apart: there
@@ -56,7 +56,13 @@ def strings(count: int) -> Iterator[tuple[str, str]]:
     next_composed = cycle(chance.sample(composed, len(composed)))
 
     def mixture() -> str:
-        parts = (next(next_emoji), next(next_composed), characters(chance, EVERYTHING, 9), "a é b", "<|im_end|>")
+        parts = (
+            next(next_emoji),
+            next(next_composed),
+            characters(chance, EVERYTHING, 9),
+            "a é b",
+            "<|im_end|>",
+        )
         return " ".join(chance.choice(parts) for _ in range(chance.randint(2, 8)))
 
     for share, kind, make in (
@@ -106,7 +112,9 @@ def characters(chance: random.Random, among: list[str], most: int) -> str:
     if among is EVERYTHING and chance.random() < 0.8:
         among = ASSIGNED
         if chance.random() < 0.5:
-            among = [character for character in chance.sample(ASSIGNED, 200) if ord(character) < 0x3000] or ASSIGNED
+            among = [
+                character for character in chance.sample(ASSIGNED, 200) if ord(character) < 0x3000
+            ] or ASSIGNED
     return "".join(chance.choice(among) for _ in range(chance.randint(1, most)))
 
 
@@ -122,7 +130,9 @@ def code(chance: random.Random) -> str:
 
 def long_word(chance: random.Random) -> str:
     """One word of up to ten thousand letters, with a few marks and emoji in some."""
-    letters = chance.choice(["ab", "abcdefghijklmnopqrstuvwxyz", "äöüé", "日本語", "🦔", "e\u0301", "0", "-", " "])
+    letters = chance.choice(
+        ["ab", "abcdefghijklmnopqrstuvwxyz", "äöüé", "日本語", "🦔", "e\u0301", "0", "-", " "]
+    )
     return "".join(chance.choice(letters) for _ in range(chance.randint(500, 10_000)))
 
 
@@ -176,7 +186,9 @@ class Tiktoken:
         """The ids of the text, normalised between its added tokens."""
         found: list[int] = []
         for part in self.splitter.split(text):
-            found += [self.added[part]] if part in self.added else self.encoding.encode_ordinary(normalise(part))
+            found += (
+                [self.added[part]] if part in self.added else self.encoding.encode_ordinary(normalise(part))
+            )
         return found
 
 
@@ -210,7 +222,7 @@ def main() -> int:
         row["newer marks"] += by_tokenizer and not by_python
         row["tiktoken differs"] += not by_tokenizer
         if at_build != in_browser or not by_tokenizer:
-            differing.append(f"{kind}: {ascii(text[:80])}\n  build   {at_build[:8]}\n  browser {in_browser[:8]}")
+            differing.append(f"{kind}: {text[:80]!a}\n  build   {at_build[:8]}\n  browser {in_browser[:8]}")
     print(f"Chromium {version}; Python's Unicode {unicodedata.unidata_version}; {len(texts):,} strings\n")
     print(f"{'':16}" + "".join(f"{name:>18}" for name in COLUMNS))
     total = {name: sum(row[name] for row in kinds.values()) for name in COLUMNS}

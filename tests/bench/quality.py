@@ -11,11 +11,11 @@ there compressed and under its own security header, as a host does. Four checks,
 - links: linkinator, from the home page on, anchors too. Links that leave the site are not followed;
 - axe: axe-core on every page, in both palettes, then with popovers open one after another; and that no page asks
   another host for anything;
-- lighthouse: as on a phone (its defaults), on the pages named by `--pages`, or else on home, the primers, the first note and
-  the page of the data. Its performance means something only while nothing else runs.
+- lighthouse: as on a phone (its defaults), on the pages named by `--pages`, or else on home, the primers, the first
+  note and the page of the data. Its performance means something only while nothing else runs.
 
-Prints what is wrong, and the scores. Exit code 1 where a checker finds something, or a score is too low: less than 100, for
-performance less than 95.
+Prints what is wrong, and the scores. Exit code 1 where a checker finds something, or a score is too low: less than 100,
+for performance less than 95.
 """
 
 from __future__ import annotations
@@ -130,7 +130,16 @@ def html(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Errors of the Nu HTML checker."""
     jar = tools / "node_modules/vnu-jar/build/dist/vnu.jar"
     done = subprocess.run(
-        ["java", "-Xss4m", "-jar", jar, "--errors-only", "--format", "json", *(site / page for page in pages)],
+        [
+            "java",
+            "-Xss4m",
+            "-jar",
+            jar,
+            "--errors-only",
+            "--format",
+            "json",
+            *(site / page for page in pages),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -145,8 +154,20 @@ def html(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
 def links(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Links and anchors that lead nowhere, and pages to which nothing leads."""
     done = subprocess.run(
-        ["node", tools / "node_modules/linkinator/build/src/cli.js", URL, f"{URL}404.html"]
-        + ["--recurse", "--check-fragments", "--concurrency", "20", "--format", "json", "--skip", f"^(?!{URL})"],
+        [
+            "node",
+            tools / "node_modules/linkinator/build/src/cli.js",
+            URL,
+            f"{URL}404.html",
+            "--recurse",
+            "--check-fragments",
+            "--concurrency",
+            "20",
+            "--format",
+            "json",
+            "--skip",
+            f"^(?!{URL})",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -169,7 +190,9 @@ def axe(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
             context = browser.new_context(color_scheme=palette, viewport={"width": 1280, "height": 900})
             page = context.new_page()
             foreign: set[str] = set()
-            page.on("request", lambda one, seen=foreign: None if one.url.startswith(URL) else seen.add(one.url))
+            page.on(
+                "request", lambda one, seen=foreign: None if one.url.startswith(URL) else seen.add(one.url)
+            )
             for path in pages:
                 page.goto(URL + path)
                 page.wait_for_load_state("networkidle")
@@ -181,7 +204,9 @@ def axe(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
 
 
 def _violations(page: Page, context: str) -> list[str]:
-    found = page.evaluate(f"axe.run({context}, {{resultTypes: ['violations']}}).then((found) => found.violations)")
+    found = page.evaluate(
+        f"axe.run({context}, {{resultTypes: ['violations']}}).then((found) => found.violations)"
+    )
     return [
         f"{one['id']} ({len(one['nodes'])}): {one['help']}\n    {one['nodes'][0]['html'][:200]}\n    "
         f"{one['nodes'][0]['failureSummary'].splitlines()[-1].strip()}"
@@ -205,8 +230,14 @@ def lighthouse(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Scores that are too low, and the audits that made them so."""
     for path in pages:
         done = subprocess.run(
-            ["node", tools / "node_modules/lighthouse/cli/index.js", URL + path, "--output=json", "--quiet"]
-            + [f"--chrome-flags=--headless=new {' '.join(FLAGS)}"],
+            [
+                "node",
+                tools / "node_modules/lighthouse/cli/index.js",
+                URL + path,
+                "--output=json",
+                "--quiet",
+                f"--chrome-flags=--headless=new {' '.join(FLAGS)}",
+            ],
             capture_output=True,
             text=True,
             check=False,
@@ -244,14 +275,20 @@ def main() -> int:
     parser.add_argument("site", type=Path)
     parser.add_argument("tools", type=Path)
     parser.add_argument("--only", choices=CHECKS, action="append")
-    parser.add_argument("--pages", help="a regular expression; pages that it matches are checked, by each check")
+    parser.add_argument(
+        "--pages", help="a regular expression; pages that it matches are checked, by each check"
+    )
     asked = parser.parse_args()
     every = sorted(str(path.relative_to(asked.site)) for path in asked.site.rglob("*.html"))
     chosen = [page for page in every if re.fullmatch(asked.pages or ".*", page)]
     wrong = 0
     with served(asked.site.resolve()):
         for name in asked.only or CHECKS:
-            pages = [page for page in chosen if asked.pages or SHOWN.fullmatch(page)] if name == "lighthouse" else chosen
+            pages = (
+                [page for page in chosen if asked.pages or SHOWN.fullmatch(page)]
+                if name == "lighthouse"
+                else chosen
+            )
             print(f"{name}, {len(pages)} pages", flush=True)
             for text in CHECKS[name](asked.site.resolve(), asked.tools, pages):
                 wrong += 1

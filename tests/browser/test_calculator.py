@@ -52,12 +52,15 @@ def test_the_browser_says_what_the_build_says(site: Site, visit: Open) -> None:
     asked = [
         {"model": model, "on": machine, "context": s.context_tokens, "batch": s.batch}
         | {"weights": s.weight_bits, "cache": s.cache_bits}
-        for s, (model, machine) in zip(settings(), itertools.cycle(pairs))  # every pair with every kind of setting
+        for s, (model, machine) in zip(
+            settings(), itertools.cycle(pairs)
+        )  # every pair with every kind of setting
     ]
     found = page.evaluate(
         """([data, asked]) => asked.map((setting) => {
              const [model, machine] = [data.models[setting.model], data.machines[setting.on]];
-             return [splicedCalculator.results(model, setting, machine), splicedCalculator.row(model, setting, machine)];
+             const { results, row } = splicedCalculator;
+             return [results(model, setting, machine), row(model, setting, machine)];
            })""",
         [data, asked],
     )

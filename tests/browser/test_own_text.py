@@ -1,4 +1,4 @@
-"""A reader's own text: cut in the browser as the build cuts it, from a server and from a file, by keyboard, when wanted."""
+"""A reader's own text: cut in the browser as the build cuts it, also from a file; by keyboard; loaded when wanted."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_any_text_is_cut_as_at_build(site: Site, visit: Open, where: str) -> Non
     alike = 0
     for text, pieces, browsers in zip(asked, found, graphemes, strict=True):
         expected = [[piece.text, list(piece.ids)] for piece in tokens.tokenize(text, data)]
-        assert [id_ for _, ids in pieces for id_ in ids] == [id_ for _, ids in expected for id_ in ids], ascii(text)
+        assert [id_ for _, ids in pieces for id_ in ids] == [id_ for _, ids in expected for id_ in ids], (
+            ascii(text)
+        )
         if browsers == list(iter_graphemes(text)):  # a browser's Unicode may be another one than the build's
             assert pieces == expected, ascii(text)
             alike += 1
@@ -129,7 +131,9 @@ def test_what_has_no_tokens_is_said(site: Site, visit: Open) -> None:
     window = visit()
     element = loaded(window.page, site.url + PAGE)
     field, status = element.get_by_label("Your text"), element.locator(".own-text-status")
-    field.evaluate("field => { field.value = 'a\\ud800b'; field.dispatchEvent(new Event('input', {bubbles: true})); }")
+    field.evaluate(
+        "field => { field.value = 'a\\ud800b'; field.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
     expect(status).to_contain_text("half a character")
     field.fill("")
     expect(status).to_have_text("0 tokens for 0 characters")

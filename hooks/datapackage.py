@@ -1,7 +1,7 @@
 """site_data/ as a Frictionless data package: datapackage.json, made from schema.json and the files. Checks no data.
 
 `python -m hooks.datapackage` writes site_data/datapackage.json anew. Fields, meanings and constraints come from
-schema.json; units from the suffix of a field's name. Runs never change, so each file's hash and size stand there, too.
+schema.json; units from the suffix of a field's name. Runs never change, so their files' hashes and sizes stand there, too.
 """
 
 from __future__ import annotations
@@ -149,13 +149,11 @@ def _document(path: Path, folder: Path, name: str, title: str) -> Json:
 
 
 def _file(path: Path, folder: Path) -> Json:
-    content = path.read_bytes()
-    return {
-        "path": path.relative_to(folder).as_posix(),
-        "encoding": "utf-8",
-        "bytes": len(content),
-        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
-    }
+    made: Json = {"path": path.relative_to(folder).as_posix(), "encoding": "utf-8"}
+    if made["path"].startswith("runs/"):
+        content = path.read_bytes()
+        made |= {"bytes": len(content), "hash": f"sha256:{hashlib.sha256(content).hexdigest()}"}
+    return made
 
 
 def _name(text: str) -> str:

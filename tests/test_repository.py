@@ -144,6 +144,13 @@ def test_data_of_others_has_licence_and_origin() -> None:
         assert (ROOT / folder / "origin.json").is_file()
 
 
+def test_the_data_package_describes_the_committed_data() -> None:
+    from hooks import datapackage
+
+    assert (ROOT / "site_data" / datapackage.FILE).is_file()
+    assert datapackage.is_current(ROOT / "site_data"), "run python -m hooks.datapackage"
+
+
 def test_dependencies_are_pinned_and_the_site_has_no_torch() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     for group, requirements in groups.items():

@@ -4,7 +4,7 @@
 
 The runs are GENERATED: nothing in them was measured, and they say so. Each has 12 cells in 3 processes; of the
 quantities a third is measured, the others are ratios. Builds the site three times: with nothing kept, with everything
-kept, and after one more run was added. Prints seconds, the largest memory of any process, and sizes. Bounds: 60 s, 2 GB.
+kept, and after one more run was added. Prints seconds, the largest memory of any process, and sizes. Bound: 60 s, 2 GB.
 """
 
 from __future__ import annotations

@@ -60,7 +60,6 @@ def script(store: Store, name: str, kept: Cache) -> Script:
         PublishError: The tokenizer is unknown or not the pinned one; it works in a way that the script does not
             follow; or the library is not the pinned one.
     """
-    tokens.load(store, name)
     key = _key(store, name)
     known = kept.get("browser-tokenizer", key)
     if known is None:
@@ -100,15 +99,14 @@ def library(folder: Path = FOLDER) -> str:
 
 
 def _key(store: Store, name: str) -> str:
-    file = store.folder / "tokenizers" / name / store.tokenizers[name]["file"]
-    sources = [file_digest(path) for path in (__file__, *sorted(FOLDER.iterdir()), file)]
-    return digest("browser-tokenizer", name, sources, version("tokenizers"))
+    files = (__file__, *sorted(FOLDER.iterdir()), tokens.file_of(store, name))
+    sources = [file_digest(path) for path in files]
+    return digest("browser-tokenizer", dict(store.tokenizers[name]), sources, version("tokenizers"))
 
 
 def _text(store: Store, name: str) -> str:
     origin = json.loads((FOLDER / "origin.json").read_text(encoding="utf-8"))
-    path = store.folder / "tokenizers" / name / store.tokenizers[name]["file"]
-    made = data(json.loads(tokens.content(store, name)), Place(str(path)))
+    made = data(json.loads(tokens.content(store, name)), Place(str(tokens.file_of(store, name))))
     return "\n".join(
         [
             f"/* {origin['title']} {origin['version']} ({origin['licence']}, {origin['url']}) and the "

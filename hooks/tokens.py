@@ -92,7 +92,7 @@ def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:
 
 def load(store: Store, name: str = DEFAULT) -> Tokenizer:
     """The tokenizer in site_data/tokenizers/NAME/, checked against its sha256."""
-    path = _path(store, name)
+    path = file_of(store, name)
     record = store.tokenizers[name]
     state = path.stat()
     return _load(path, record["sha256"], record["entries"], state.st_mtime_ns, state.st_size)
@@ -100,11 +100,15 @@ def load(store: Store, name: str = DEFAULT) -> Tokenizer:
 
 def content(store: Store, name: str = DEFAULT) -> bytes:
     """Its tokenizer.json, checked against its sha256."""
-    return _content(_path(store, name), store.tokenizers[name]["sha256"])
+    return _content(file_of(store, name), store.tokenizers[name]["sha256"])
 
 
-def _path(store: Store, name: str) -> Path:
-    """The tokenizer's file, which is there."""
+def file_of(store: Store, name: str) -> Path:
+    """The tokenizer's file, which is there.
+
+    Raises:
+        PublishError: It is not, or the tokenizer is unknown.
+    """
     if name not in store.tokenizers:
         raise PublishError(
             f"there is no tokenizer `{name}`",

@@ -51,7 +51,7 @@ def test_a_page_on_paper(site: Site, visit: Open) -> None:
     page.emulate_media(media="print")
     luminance = "node => getComputedStyle(node).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map(Number)"
     assert min(page.locator("body").evaluate(luminance)) >= 250
-    ink = page.locator(".md-content p").first.evaluate(
+    ink = page.locator("#two-ceilings + p").evaluate(
         "node => getComputedStyle(node).color.match(/\\d+/g).map(Number)"
     )
     assert max(ink[:3]) < 60

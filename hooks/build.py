@@ -171,9 +171,10 @@ class Build:
         """
         if self.description is None or self.errors:
             return
+        others = frozenset(self.catalogue.paths) if self.catalogue else frozenset()
         self.site.files |= other_forms.make(
             pages,
-            outline,
+            replace(outline, others=others),
             self.description,
             self.version,
             self.ledger,

@@ -1,10 +1,10 @@
 """What changed between two builds: `python -m hooks.changes OLD NEW`. Builds nothing by itself.
 
-Each is published.json as a build writes it (site/published.json, or .build/published.json, which a failed build leaves
-too), the folder of a built site, or a commit, whose site `hooks.snapshots` builds. Prints, page by page, what of the page
-is new or gone, each number with its old and its new value, claims that no longer hold, and charts that show something
-else; then numbers that stand on no page but their own, and new runs that no page can use. The exit code is 0 whatever
-changed, and 2 for what cannot be read.
+Each is published.json as a build writes it (site/published.json, or .build/published.json, which a failed build
+leaves too), the folder of a built site, or a commit, whose site `hooks.snapshots` builds. Prints, page by page, whether
+it is new, gone or edited, each number with its old and its new value, claims that no longer hold, and charts that show
+something else; then numbers that stand on no page but their own, and new runs that no page can use. The exit code is 0
+whatever changed, and 2 for what cannot be read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _NONE: Published = {"quantities": [], "claims": [], "charts": [], "drawn": []}
 
 
-def compare(old: Published, new: Published) -> Iterator[str]:
-    """Lines that say what changed, page by page; none where nothing did."""
+def compare(old: Published, new: Published, *, everything: bool = False) -> Iterator[str]:
+    """Lines that say what changed, page by page; none where nothing did.
+
+    Args:
+        old: The earlier build.
+        new: The later one.
+        everything: Whether numbers that stand on no page but their own are named, and not only counted.
+    """
     sources = old.get("sources", {}), new.get("sources", {})
     for uri in sorted(old["pages"].keys() | new["pages"].keys() | sources[0].keys() | sources[1].keys()):
         before, after = old["pages"].get(uri, _NONE), new["pages"].get(uri, _NONE)
@@ -40,9 +46,12 @@ def compare(old: Published, new: Published) -> Iterator[str]:
             yield uri
             yield from (f"  {line}" for line in lines)
     elsewhere = list(_elsewhere(old, new))
-    if elsewhere:
+    if elsewhere and everything:
         yield "on no page but their own"
         yield from (f"  {line}" for line in elsewhere)
+    elif elsewhere:
+        count = "1 number" if len(elsewhere) == 1 else f"{len(elsewhere)} numbers"
+        yield f"and {count} on no page but their own, which --all names"
     for run, what in new.get("unasked_runs", {}).items():
         if run not in old.get("unasked_runs", {}):
             yield f"{run} is on no page: no alias in docs/quantities.toml takes it ({what})"
@@ -109,7 +118,10 @@ def _charts(before: Published, after: Published) -> Iterator[str]:
 def _elsewhere(old: Published, new: Published) -> Iterator[str]:
     """Numbers that changed and are stated on no page but that of the quantity."""
     shown = {
-        _key(number) for each in (old, new) for page in each["pages"].values() for number in page["quantities"]
+        _key(number)
+        for each in (old, new)
+        for page in each["pages"].values()
+        for number in page["quantities"]
     }
     before, after = ({_key(number): number for number in each.get("numbers", ())} for each in (old, new))
     for key in sorted(before.keys() & after.keys() - shown):
@@ -143,13 +155,16 @@ def main(arguments: list[str] | None = None) -> int:
     what = "published.json, the folder of a built site, or a commit"
     parser.add_argument("old", help=f"the earlier build: {what}")
     parser.add_argument("new", help="the later build, likewise")
+    parser.add_argument(
+        "--all", action="store_true", help="name numbers that are on no page but their own, too"
+    )
     options = parser.parse_args(arguments)
     try:
         old, new = (snapshots.find(name, ROOT) for name in (options.old, options.new))
     except PublishError as error:
         print(error, file=sys.stderr)
         return 2
-    lines = list(compare(old, new))
+    lines = list(compare(old, new, everything=options.all))
     print("\n".join(lines) if lines else "Nothing that is published changed.")
     return 0
 

@@ -70,8 +70,10 @@ def commit(root: Path, name: str) -> tuple[str, int]:
 
 
 def export(root: Path, name: str, folder: Path) -> None:
-    """Write all files of a commit into a folder."""
-    archive = _git(root, "archive", "--format=tar", name) or b""
+    """Write all files of a commit into a folder; none where there is no such commit."""
+    archive = _git(root, "archive", "--format=tar", name)
+    if archive is None:
+        return
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
 

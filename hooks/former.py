@@ -1,4 +1,4 @@
-"""Former names: what a renamed quantity was called, what was retired, and what was published and is gone. Reads no file.
+"""Former names: what a renamed quantity was called, what was retired, what was published and is gone. Reads no file.
 
 Whoever cited a number cited its name. So a name that was published leads somewhere for good: `was` in
 docs/quantities.toml says which quantity took its place, `retired` why none did.
@@ -86,8 +86,8 @@ def vanished(ledger: Ledger, definitions: Definitions, store: Store) -> Iterator
                 expected="a place to which a citation of it leads",
                 found=published,
                 nearest=nearest(id_, definitions.quantities),
-                mend=f'add was = ["{id_}"] to the quantity that takes its place, or keep [quantity."{id_}"] with title, '
-                'meaning, unit and retired = "why"',
+                mend=f'add was = ["{id_}"] to the quantity that takes its place, or keep [quantity."{id_}"] with '
+                'title, meaning, unit and retired = "why"',
             )
         elif alias is not None and alias not in definitions.aliases and alias not in former_runs:
             yield PublishError(

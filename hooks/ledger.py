@@ -104,7 +104,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All publications. `was` has the former ids of renamed quantities by their present one, and so `runs` for aliases."""
+    """All publications. `was` has former ids of quantities by their present one, `runs` former aliases of runs."""
 
     entries: tuple[Entry, ...] = ()
     was: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class Ledger:
         return [(each, of) for each in (id_, *self.was.get(id_, ())) for of in aliases]
 
     def _newest(self, id_: str, alias: str | None, among: set[str] | None) -> tuple[Entry, ...]:
-        """The newest entries within the publications of these keys; under a former name only where there is no other."""
+        """The newest entries among the publications of these keys; those of a former name where there are no others."""
         for name in self._names(id_, alias):
             entries = [
                 entry

@@ -100,7 +100,7 @@ def _present_alias(alias: str | None, definitions: Definitions) -> str | None:
 
 
 def html(ledger: Ledger, numbers: Sequence[Number], book: Book, version: str) -> str:
-    """The content of the page that says what changed at each publication, newest first; links are seen from its folder."""
+    """The content of the page on what each publication changed, newest first; its links are seen from data/."""
     names = Names(book)
     parts: list[str] = []
     unpublished = ledger.changed(numbers)

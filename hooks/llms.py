@@ -33,7 +33,9 @@ def text(site: str, description: str, version: str, links: Iterable[Link], addre
     parts = [f"# {_line(site)}", f"> {_line(description)}", _ABOUT.format(version=version)]
     for section in sorted(sections, key=lambda name: name == OPTIONAL):
         heading = "Optional" if section == OPTIONAL else _line(section)
-        parts.append("\n".join([f"## {heading}", "", *(_item(link, address or "") for link in sections[section])]))
+        parts.append(
+            "\n".join([f"## {heading}", "", *(_item(link, address or "") for link in sections[section])])
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -46,6 +48,7 @@ def _line(words: str) -> str:
     return escape(" ".join(words.split()))
 
 
-_ABOUT = """Every measured number on these pages comes from a run on a named machine, and states its unit. A number that could not be had
-has its reason in its place. Version of the numbers: {version}. Each page has this Markdown form beside its HTML. To cite a
-number, give its run and date; the page of each quantity has both. Text and data are under CC BY 4.0."""
+_ABOUT = """\
+Every measured number on these pages comes from a run on a named machine, and states its unit. A number that could not
+be had has its reason in its place. Version of the numbers: {version}. Each page has this Markdown form beside its HTML.
+To cite a number, give its run and date; the page of each quantity has both. Text and data are under CC BY 4.0."""

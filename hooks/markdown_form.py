@@ -1,4 +1,4 @@
-"""A page as Markdown with its numbers filled in, made of the HTML that it was rendered to. Renders nothing a second time.
+"""A page as Markdown with its numbers filled in, made of the HTML that it was rendered to. Renders nothing itself.
 
 For people who read with other tools, and for programs. A chart is there as its title, its finding and its data; tokens
 are marked; popovers and buttons are left out. Whatever text the data hold stays text: nothing in it becomes markup.
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 SUFFIX = ".md"
 
 _LINK = re.compile(r'(?P<before><a\b[^<>]*? href=")(?P<path>[^"#?:]+)\.html(?=["#])')
-_LEFT_OUT = set(
-    "svg script style template button form search label input select textarea output canvas noscript".split()
-)
+_LEFT_OUT = {"svg", "canvas", "script", "style", "template", "noscript"}
+_LEFT_OUT |= {"form", "search", "label", "input", "select", "textarea", "output", "button"}
 _LEFT_OUT_CLASSES = {
     "headerlink",
     "footnote-backref",
@@ -121,18 +120,22 @@ def _converter() -> Any:
     """The converter. The library takes a tenth of a second to be imported, and most builds convert no page."""
     from markdownify import ATX, MarkdownConverter
 
-    class Converter(MarkdownConverter):  # type: ignore[misc]
+    class Converter(MarkdownConverter):
         """What the library does, with what it does not know: our elements, and text that may hold anything."""
 
         def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
             classes = set(node.get("class") or ())
-            if node.name in _LEFT_OUT or classes & _LEFT_OUT_CLASSES or (node.name == "bdi" and node.get("data-slot")):
+            if (
+                node.name in _LEFT_OUT
+                or classes & _LEFT_OUT_CLASSES
+                or (node.name == "bdi" and node.get("data-slot"))
+            ):
                 return ""
             if "tokens" in classes:
                 return _tokens(node, parent_tags or set())
             if node.name == "table":
                 _tidy(node)
-            return str(super().process_tag(node, parent_tags))
+            return str(super().process_tag(node, parent_tags))  # type: ignore[misc]
 
         def escape(self, text: str, parent_tags: set[str]) -> str:
             return escape(text, in_table=bool({"td", "th"} & parent_tags))
@@ -151,7 +154,7 @@ def _converter() -> Any:
             return f"![{' '.join(alt.split())}]({address})" if address else alt
 
         def convert_code(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-            made = str(super().convert_code(el, text, parent_tags))
+            made = str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
             return made.replace("|", "\\|") if {"td", "th"} & parent_tags else made
 
         def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -175,7 +178,7 @@ def _converter() -> Any:
 
         def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
             if not str(el.get("id") or "").startswith("fn:"):
-                return str(super().convert_li(el, text, parent_tags))
+                return str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
             number = 1 + len(el.find_previous_siblings("li"))
             indented = text.strip().replace("\n", "\n    ")
             return f"[^{number}]: {indented}\n"
@@ -186,7 +189,7 @@ def _converter() -> Any:
         def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
             if "admonition-title" in (el.get("class") or ()):
                 return f"\n\n**{text.strip()}**\n\n"
-            return str(super().convert_p(el, text, parent_tags))
+            return str(super().convert_p(el, text, parent_tags))  # type: ignore[misc]
 
     return Converter(heading_style=ATX, bullets="-", strip_document=None)
 
@@ -226,5 +229,7 @@ def _code(text: str) -> str:
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     ticks = "`" * (longest + 1)
     inside = " ".join(text.split("\n"))
-    padded = longest or (inside[:1] == inside[-1:] == " " and inside.strip())  # else Markdown takes the spaces away
+    padded = longest or (
+        inside[:1] == inside[-1:] == " " and inside.strip()
+    )  # else Markdown takes the spaces away
     return f"{ticks} {inside} {ticks}" if padded else f"{ticks}{inside}{ticks}"

@@ -41,12 +41,14 @@ class Outline:
         words: One sentence on the site.
         sections: The section of the navigation of each page in it, in its order, by URI.
         described: Descriptions of pages, by URI, of those that have one.
+        others: Paths in the site of pages that have a Markdown form of their own.
     """
 
     docs: Path
     words: str
     sections: Mapping[str, str]
     described: Mapping[str, str]
+    others: frozenset[str] = frozenset()
 
 
 def make(
@@ -76,7 +78,9 @@ def make(
     found = _markdown(pages, outline, site, version, kept)
     found[llms.FILE] = llms.text(site.site, outline.words, version, _links(pages, outline), site.address)
     found |= feeds.files(_notes(pages, outline, day), publisher)
-    found |= feeds.files(_numbers(ledger, book, linked=any(page.uri == ledger_pages.URI for page in pages)), publisher)
+    found |= feeds.files(
+        _numbers(ledger, book, linked=any(page.uri == ledger_pages.URI for page in pages)), publisher
+    )
     found |= ledger_pages.scripts(ledger, numbers, book.definitions)
     path = book.store.folder / ledger_file.FILE
     if path.is_file():
@@ -84,18 +88,25 @@ def make(
     return found
 
 
+def markdown_link(path: str) -> str:
+    """The link in the head of a page to its Markdown; `path` is that of its HTML in the site."""
+    return _link("text/markdown", "This page as Markdown", posixpath.basename(markdown_form.path_of(path)))
+
+
 def head(url: str) -> str:
     """The links in a page's head to its other forms; `url` is the page's address below the site's."""
-    markdown = posixpath.basename(markdown_form.path_of(html_path(url)))
-    links = [("text/markdown", "This page as Markdown", markdown)]
-    for name, title in _FEEDS.items():
-        links += [(kind, title, relative(feeds.path(name, ending), url)) for ending, kind in feeds.TYPES.items()]
-    # Material asks for a sitemap beside whatever `[rel=alternate]` finds, as if it were a translation of the site. The space
-    # keeps these links out of that; to every reader of `rel`, a set of words, it means nothing.
-    return "".join(
-        f'<link rel="alternate " type="{kind}" title="{escaped(title)}" href="{escaped(path)}">'
-        for kind, title, path in links
-    )
+    links = [
+        _link(kind, title, relative(feeds.path(name, ending), url))
+        for name, title in _FEEDS.items()
+        for ending, kind in feeds.TYPES.items()
+    ]
+    return markdown_link(html_path(url)) + "".join(links)
+
+
+def _link(kind: str, title: str, path: str) -> str:
+    # Material asks for a sitemap beside whatever `[rel=alternate]` finds, as if it were a translation of the site. The
+    # space keeps these links out of that; to every reader of `rel`, a set of words, it means nothing.
+    return f'<link rel="alternate " type="{kind}" title="{escaped(title)}" href="{escaped(path)}">'
 
 
 def html_path(url: str) -> str:
@@ -112,7 +123,7 @@ def _markdown(
     pages: Sequence[SitePage], outline: Outline, site: Description, version: str, kept: Cache
 ) -> dict[str, str]:
     paths = {page.uri: html_path(page.url) for page in pages}
-    every = frozenset(paths.values())
+    every = frozenset(paths.values()) | outline.others
     found = {}
     for page in pages:
         path = paths[page.uri]

@@ -1,6 +1,6 @@
-"""The command `python -m hooks.publish`: appends to the ledger what a built site states anew, or checks it. Builds nothing.
+"""The command `python -m hooks.publish`: appends to the ledger what a site states anew, or checks it. Builds nothing.
 
-`make publish` builds before it, so that what is published was checked, and after it, so that the pages carry the version.
+`make publish` builds before it, so that what is published was checked, and after it, so that pages carry the version.
 """
 
 from __future__ import annotations
@@ -82,11 +82,19 @@ def main(arguments: list[str] | None = None) -> int:
         description="Append to site_data/ledger.jsonl what a built site states anew.",
     )
     parser.add_argument(
-        "published", type=Path, nargs="?", default=ROOT / "site/published.json", help="published.json of the site"
+        "published",
+        type=Path,
+        nargs="?",
+        default=ROOT / "site/published.json",
+        help="published.json of the site",
     )
     parser.add_argument("--check", action="store_true", help="check the ledger, and append nothing")
-    parser.add_argument("--date", help="date of the publication, YYYY-MM-DD; today without it", type=date.fromisoformat)
-    parser.add_argument("--site-data", type=Path, default=Path(os.environ.get("SITE_DATA") or ROOT / "site_data"))
+    parser.add_argument(
+        "--date", help="date of the publication, YYYY-MM-DD; today without it", type=date.fromisoformat
+    )
+    parser.add_argument(
+        "--site-data", type=Path, default=Path(os.environ.get("SITE_DATA") or ROOT / "site_data")
+    )
     parser.add_argument("--quantities", type=Path, default=ROOT / "docs/quantities.toml")
     options = parser.parse_args(arguments)
     try:
@@ -107,7 +115,8 @@ def _checked(ledger: Ledger) -> str:
     if ledger.latest is None:
         return "Nothing has been published."
     count = len(ledger.publications)
-    return f"{len(ledger.entries)} lines of {count} publication{'' if count == 1 else 's'}, the last {ledger.latest.version}."
+    publications = f"{count} publication{'' if count == 1 else 's'}"
+    return f"{len(ledger.entries)} lines of {publications}, the last {ledger.latest.version}."
 
 
 if __name__ == "__main__":

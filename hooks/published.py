@@ -1,6 +1,6 @@
 """What a build published, as published.json says it. Compares nothing, reads nothing.
 
-For each page its numbers, claims and charts; then every number of the site, whatever the page; then the pages themselves.
+For each page its numbers, claims and charts; then every number of the site, whatever the page; then the pages' sources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a build published, wherever it is: published.json, a built site, or a commit that is built for it. Compares nothing."""
+"""What a build published: from published.json, a built site, or a commit that is built for it. Compares nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from hooks import committed
 from hooks.cache import digest, versions
 from hooks.errors import Place, PublishError
 from hooks.files import replace_text
+from hooks.published import FILE, VERSION
 
 Published = Mapping[str, Any]
-
-FILE = "published.json"
-VERSION = 1
 
 
 def find(name: str, root: Path) -> Published:
@@ -67,7 +65,7 @@ def read(path: Path) -> Published:
 
 
 def _build(root: Path, name: str, commit: str, time: int) -> str:
-    """The published.json of a commit's site, built from its own sources in a folder of its own with the packages of today.
+    """The published.json of a commit's site, built of its own sources in a folder of its own, with today's packages.
 
     Where a claim no longer holds, the build fails and leaves the file all the same.
     """

@@ -1,4 +1,4 @@
-"""Every number that a site states, whatever the page, and which of its versions they make it. Reads no file, renders nothing."""
+"""Every number that a site states, whatever the page, and which version of the site they make. Renders nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def version(book: Book, ledger: Ledger) -> str:
     """The version of the site as the data are now: the last one, or `unpublished`."""
     published = {entry.number.name for entry in ledger.entries}
     known = (name for name in published if is_named(book, name[0]))
-    return current_version(ledger, numbers(book, names=known)) if ledger.latest else current_version(ledger, ())
+    return (
+        current_version(ledger, numbers(book, names=known)) if ledger.latest else current_version(ledger, ())
+    )
 
 
 def is_named(book: Book, id_: str) -> bool:

@@ -10,8 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from hooks import ledger_file
+from hooks.extension import Site
+from hooks.ledger import Ledger, Number
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 
@@ -79,6 +83,17 @@ def pages() -> dict[str, str]:
     }
 
 
+PUBLISHED = "2026-01-02.1"
+"""A version that the site is said to have been published under, when decode was slower and prefill as it is."""
+
+
+def publish(data: Path, quantities: Path) -> None:
+    """Give the data a ledger of one made-up publication."""
+    book = Site.open(data, quantities).book
+    prefill, decode = (Number.of(book.read(f"{phase}.seconds_per_token")) for phase in ("prefill", "decode"))
+    ledger_file.append(data, Ledger(), [prefill, replace(decode, text="500 ms <b>", value=0.5)], "2026-01-02")
+
+
 def build(folder: Path, out: Path, url: str) -> None:
     """Write the project into `folder` and build it into `out`, to be served at `url`."""
     shutil.copytree(ROOT / "hooks", folder / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
@@ -91,6 +106,7 @@ def build(folder: Path, out: Path, url: str) -> None:
     fixture_data.write_run(data, records=fixture_data.uneven(fixture_data.samples()))
     for run in (fixture_data.gpu_run, fixture_data.small_run, fixture_data.imported_run):
         run(data)
+    publish(data, folder / "docs/quantities.toml")
     shutil.copy(ROOT / "mkdocs.yml", folder / "base.yml")
     settings = {
         "INHERIT": "base.yml",

@@ -41,9 +41,10 @@ def test_nothing_changed(old: dict[str, Any]) -> None:
 def test_a_changed_number_has_its_old_and_its_new_value(old: dict[str, Any], empty_data: Path) -> None:
     times = lambda *cell: fixture_data.seconds_per_token(*cell) * (2 if cell[0] == "decode" else 1)  # noqa: E731
     fixture_data.write_run(empty_data, "another", fixture_data.samples(times))
-    page, *lines = compare(old, publish(empty_data))
+    page, *lines, elsewhere = compare(old, publish(empty_data))
     assert page == "notes/page.md"
     assert len(lines) == 2
+    assert elsewhere.endswith(" numbers on no page but their own, which --all names")
     assert "decode.seconds_per_token: 355" in lines[0] and "→ 710" in lines[0]
     assert "(run fixture-main → another)" in lines[0]
 
@@ -67,7 +68,7 @@ def test_a_run_that_no_alias_takes_is_named(old: dict[str, Any], empty_data: Pat
     plan = fixture_data.run_record("quick-run", 0)["plan"] | {"name": "quick"}
     fixture_data.write_run(empty_data)
     fixture_data.write_run(empty_data, "quick-run", plan=plan)
-    (line,) = compare(old, publish(empty_data))
+    *_, line = compare(old, publish(empty_data))
     assert line.startswith(
         "quick-run is on no page: no alias in docs/quantities.toml takes it (qwen2.5-1.5b, plan quick"
     )

@@ -17,7 +17,7 @@ import pytest
 
 from hooks.errors import PublishError, PublishErrors
 from hooks.extension import Site
-from tests.publish import error_cases_citing  # noqa: F401 (its cases)
+from tests.publish import error_cases_citing, error_cases_publishing  # noqa: F401 (their cases)
 from tests.publish.error_cases import CASES, UNREACHED, Workplace
 from tests.publish.fixture_data import ROOT
 

@@ -79,7 +79,11 @@ def test_versions_follow_one_another(folder: Path) -> None:
     assert version == "2026-03-01.11"
     assert publish(folder, number(A, 1), date="2026-03-02") == "2026-03-02.1"
     ledger = ledger_file.read(folder)
-    assert [each.version for each in ledger.publications][-3:] == ["2026-03-01.10", "2026-03-01.11", "2026-03-02.1"]
+    assert [each.version for each in ledger.publications][-3:] == [
+        "2026-03-01.10",
+        "2026-03-01.11",
+        "2026-03-02.1",
+    ]
     assert ledger.is_chain
 
 
@@ -188,7 +192,9 @@ def test_two_branches_under_one_version_are_both_told(folder: Path) -> None:
     ledger = ledger_file.read(folder)
     assert sorted(texts(ledger, "2026-01-02.2", A)) == ["2 s", "3 s"]
     assert sorted(texts(ledger, "2026-01-02.2", B)) == ["1 s", "4 s"]
-    assert not ledger.holds(number(A, 2)) and not ledger.holds(number(A, 3)), "which of them it is, no version says"
+    assert not ledger.holds(number(A, 2)) and not ledger.holds(number(A, 3)), (
+        "which of them it is, no version says"
+    )
     assert publish(folder, number(A, 3), number(B, 4)) == "2026-01-02.3"
     ledger = ledger_file.read(folder)
     assert texts(ledger, "2026-01-02.3", A) == ["3 s"] and texts(ledger, "2026-01-02.3", B) == ["4 s"]
@@ -208,7 +214,7 @@ Steps = list[tuple[str, int, int, int]]
 def test_every_publication_gives_back_what_it_stated(
     steps: Steps, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Any history of branches: a model keeps the state of each; the ledger must tell it, whatever the order of lines."""
+    """Any history of branches: a model keeps the state of each, and the ledger tells it, whatever its lines' order."""
     folder = tmp_path_factory.mktemp("ledger")
     shutil.copy(ROOT / "site_data/schema.json", folder)
     path = folder / ledger_file.FILE
@@ -292,7 +298,7 @@ def test_what_was_published_and_is_gone_is_an_error(folder: Path) -> None:
     gone = [number("a.b", 1), number("a.c", 1, "gone"), number("a.c", 1), number("model.no-such.layers", 1)]
     errors = [str(error) for error in vanished(folder, kept, *gone)]
     assert len(errors) == 3
-    assert '`a.b` was published and is not defined any more' in errors[0] and 'was = ["a.b"]' in errors[0]
+    assert "`a.b` was published and is not defined any more" in errors[0] and 'was = ["a.b"]' in errors[0]
     assert "nearest known: a.c" in errors[0] and "published last as “1 s” in 2026-01-02.1" in errors[0]
     assert "of the run `gone`" in errors[1] and "`model.no-such.layers`" in errors[2]
     retired = kept + COUNT.replace("a.b", "model.no-such.layers") + 'retired = "the model is gone"\n'

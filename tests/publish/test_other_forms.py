@@ -16,10 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hooks import feeds, ledger_pages, llms, markdown_form
+from hooks import feeds, ledger_pages, llms, markdown_form, quantities
 from hooks.cache import Cache
 from hooks.ledger import Entry, Ledger, Number, Publication
 from hooks.markup import escaped
+from tests.publish.fixture_data import ROOT
 
 NO_CACHE = Cache(None)
 PAGES = frozenset({"index.html", "notes/note.html"})
@@ -29,12 +30,15 @@ HOSTILE = (
     "](javascript:alert(1)) ![x](http://example.org/x.png)",
     "# a\n- b\n1. c\n> d\n---\n===",
     "`a` ``b`` *c* __d__ ~~e~~ | f | [^1]",
-    '"quotes" & \'braces\' {x} %s \\ \\\\ &amp; &#60;',
+    "\"quotes\" & 'braces' {x} %s \\ \\\\ &amp; &#60;",
     "é 漢字 עברית 🦔 \u202e \u2028",
     "<!-- x --> <?php ?> <a@b.org> http://example.org",
 )
 
-text = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\u2028\u2029\x85\ufffd"), min_size=1)
+text = st.text(
+    st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\u2028\u2029\x85\ufffd"),
+    min_size=1,
+)
 hostile = st.one_of(st.sampled_from(HOSTILE), text, st.text("`*_[]()<>#-+=|~!&;1.\\ \nab"))
 
 
@@ -45,7 +49,9 @@ def words(source: str) -> str:
 
 def rendered(source: str) -> BeautifulSoup:
     """Markdown as a reader of CommonMark with tables shows it."""
-    return BeautifulSoup(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source), "html.parser")
+    return BeautifulSoup(
+        MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source), "html.parser"
+    )
 
 
 def convert(source: str, page: str = "index.html") -> str:
@@ -54,17 +60,22 @@ def convert(source: str, page: str = "index.html") -> str:
 
 # --- Markdown ---------------------------------------------------------------------------------------
 
-PAGE = """<h1 id="a">The <span class="tokens"><span class="token">Sp</span><span class="token">liced</span></span> page\
+PAGE = """<h1 id="a">The <span class="tokens"><span class="token">Sp</span>\
+<span class="token">liced</span></span> page\
 <a class="headerlink" href="#a">&para;</a></h1>
 <p>Decode takes <span class="has-provenance"><span class="quantity">355 ms</span><bdi data-slot="3"></bdi></span>,
 <span class="has-provenance"><a class="term" href="../glossary.html#x">longer</a><bdi class="provenance">no</bdi></span>
-than 5 &lt; 6 in <code>seconds_per_token</code>, 10<sup>9</sup>.<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup>
+than 5 &lt; 6 in <code>seconds_per_token</code>, 10<sup>9</sup>.\
+<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup>
 <span class="claim-mark">✓</span></p>
-<p><span class="tokens"><span class="token">Sp</span><span class="token">liced</span><span class="token"> inference</span></span></p>
+<p><span class="tokens"><span class="token">Sp</span><span class="token">liced</span>\
+<span class="token"> inference</span></span></p>
 <figure class="chart" id="chart-x"><div class="chart-picture"><svg data-slot="1"></svg></div><div class="chart-tools">\
 <button>Explore</button></div><figcaption><strong>Time.</strong> At 500 tokens 355 ms.</figcaption>\
-<details><summary>Data</summary><table><thead><tr><th>Mode</th><th>Time</th></tr></thead><tbody><tr><td>a|b</td><td>1 s</td></tr>\
-</tbody></table><p><a href="../data/charts/x.csv" download="x">Download as CSV</a></p></details></figure>
+<details><summary>Data</summary>\
+<table><thead><tr><th>Mode</th><th>Time</th></tr></thead>\
+<tbody><tr><td>a|b</td><td>1 s</td></tr></tbody></table>\
+<p><a href="../data/charts/x.csv" download="x">Download as CSV</a></p></details></figure>
 <div class="highlight"><pre><span></span><code><span class="k">print</span>("a")
 ```
 </code></pre></div>
@@ -134,7 +145,11 @@ def test_text_comes_back_and_nothing_in_it_is_markup(source: str) -> None:
 @given(hostile)
 def test_a_cell_and_code_give_their_text_back(source: str) -> None:
     line = words(source) or "x"
-    soup = rendered(convert(f"<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>{escaped(line)}</td></tr></tbody></table>"))
+    soup = rendered(
+        convert(
+            f"<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>{escaped(line)}</td></tr></tbody></table>"
+        )
+    )
     assert [words(cell.get_text()) for cell in soup.find_all("td")] == [line]
     assert {tag.name for tag in soup.find_all()} == {"table", "thead", "tbody", "tr", "th", "td"}
     soup = rendered(convert(f"<pre><code>{escaped(source)}</code></pre>"))
@@ -151,7 +166,9 @@ def feed_of(title: str, site: str, address: str | None) -> tuple[feeds.Feed, fee
     path = "notes/note.html"
     content = f'<p>{escaped(title)} <a href="{path}">here</a></p>'
     entry = feeds.Entry("notes/note.md", title, path, DAY, DAY, content)
-    return feeds.Feed("notes", title, title, "index.html", [entry]), feeds.Publisher(site, (site,), address, DAY)
+    return feeds.Feed("notes", title, title, "index.html", [entry]), feeds.Publisher(
+        site, (site,), address, DAY
+    )
 
 
 def titles(source: str) -> Iterator[str]:
@@ -192,7 +209,10 @@ def test_ids_stay_wherever_the_site_stands() -> None:
 def test_llms_txt_is_a_list_of_links_whatever_titles_say(source: str) -> None:
     links = [llms.Link(source or "x", source or "x", "a.md", source), llms.Link("Reference", "R", "r.md")]
     soup = rendered(llms.text("Site", source or "x", "unpublished", links, "https://example.org/"))
-    assert [link["href"] for link in soup.find_all("a")] == ["https://example.org/a.md", "https://example.org/r.md"]
+    assert [link["href"] for link in soup.find_all("a")] == [
+        "https://example.org/a.md",
+        "https://example.org/r.md",
+    ]
     assert {tag.name for tag in soup.find_all()} <= {"h1", "h2", "blockquote", "p", "ul", "li", "a"}
     assert [words(tag.get_text()) for tag in soup.find_all("h2")][-1] == "Optional"
 
@@ -200,15 +220,14 @@ def test_llms_txt_is_a_list_of_links_whatever_titles_say(source: str) -> None:
 # --- histories --------------------------------------------------------------------------------------
 
 
+DEFINITIONS = quantities.read(ROOT / "docs/quantities.toml")
+
+
 @given(hostile)
 def test_a_history_is_a_value_whatever_its_text(source: str) -> None:
-    from tests.publish import fixture_data  # the definitions that the repository has
-    from hooks import quantities
-
-    definitions = quantities.read(fixture_data.ROOT / "docs/quantities.toml")
     number = Number("decode.seconds_per_token", None, source or "x", 1.0, None, None, "s", None, None)
     ledger = Ledger((Entry(Publication("2026-01-02.1", "2026-01-02", "0" * 16, ()), number),))
-    (script,) = ledger_pages.scripts(ledger, [number], definitions).values()
+    (script,) = ledger_pages.scripts(ledger, [number], DEFINITIONS).values()
     value = re.fullmatch(r"document\.currentScript\.history=(.*);\n", script, re.DOTALL)
     assert value and "<" not in script
     history = json.loads(value[1])

@@ -20,7 +20,7 @@ from hooks.errors import PublishError
 from hooks.ledger import Number
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
-from tests.publish.project import NOTE_TEXT, Project, good_cells, notebook
+from tests.publish.project import Project, good_cells, notebook
 
 ID = "decode.seconds_per_token"
 
@@ -42,7 +42,9 @@ class Publisher(Project):
         done = subprocess.run(
             [sys.executable, "-m", "hooks.publish", *arguments],
             cwd=self.folder,
-            env={name: value for name, value in os.environ.items() if name not in ("SITE_DATA", "PYTHONPATH")},
+            env={
+                name: value for name, value in os.environ.items() if name not in ("SITE_DATA", "PYTHONPATH")
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -57,7 +59,9 @@ class Publisher(Project):
 
     @property
     def numbers(self) -> dict[tuple[str, str | None], dict[str, Any]]:
-        return {(each["id"], each["alias"]): each for each in json.loads(self.read("published.json"))["numbers"]}
+        return {
+            (each["id"], each["alias"]): each for each in json.loads(self.read("published.json"))["numbers"]
+        }
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +73,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Publisher, dict[str,
     for name in lists:
         project.write(f"docs/{name}", (ROOT / "docs" / name).read_text(encoding="utf-8"))
     index = (project.folder / "docs/index.md").read_text(encoding="utf-8")
-    project.write("docs/index.md", index.replace("{{ measured-in }}\n", ""))  # it links to notes that are not here
-    project.write("docs/notes/note.ipynb", notebook([*good_cells()[:2], ("markdown", NOTE_TEXT[1])]))
+    project.write(
+        "docs/index.md", index.replace("{{ measured-in }}\n", "")
+    )  # it links to notes that are not here
+    project.write(
+        "docs/notes/note.ipynb", notebook([*good_cells()[:2], ("markdown", "[Home](../index.md#ratio)\n")])
+    )
     config = (project.folder / "mkdocs.yml").read_text(encoding="utf-8")
     nav = "".join(f"  - {name}\n" for name in lists)
     project.write("mkdocs.yml", config.replace("nav:\n", f"nav:\n{nav}"))
@@ -120,7 +128,11 @@ def test_a_line_for_each_number_that_a_new_run_changed(told: Told) -> None:
     assert {(line["id"], line["alias"]) for line in new} == changed
     assert (ID, None) in changed and changed < set(seen["after"])
     (line,) = (line for line in new if line["id"] == ID)
-    assert line["version"] == "2026-01-06.1" and line["run"] == "fixture-later" and line["value"] == pytest.approx(0.71)
+    assert (
+        line["version"] == "2026-01-06.1"
+        and line["run"] == "fixture-later"
+        and line["value"] == pytest.approx(0.71)
+    )
     assert re.search(rf"{ID}: 355\sms → 710\sms \(run fixture-main → fixture-later\)", seen["second"])
     assert "2 publications, the last 2026-01-06.1" in seen["check"]
     assert json.loads(project.read("published.json"))["published"] == "2026-01-06.1"
@@ -137,7 +149,9 @@ def test_the_site_has_old_and_new(told: Told) -> None:
     page = re.sub(r"\s", " ", project.read("data/changes.html"))
     assert "<td>355 ms</td><td>710 ms</td>" in page and 'id="v2026-01-06.1-' in page
     assert "fixture-later" in page and f'href="quantities/{ID}.html"' in page
-    assert project.read("data/ledger.jsonl") == (project.folder / "site_data/ledger.jsonl").read_text(encoding="utf-8")
+    assert project.read("data/ledger.jsonl") == (project.folder / "site_data/ledger.jsonl").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_feeds_are_read_by_feedparser(told: Told) -> None:
@@ -151,7 +165,11 @@ def test_feeds_are_read_by_feedparser(told: Told) -> None:
         assert [item["url"] for item in as_json["items"]] == [entry.link for entry in feed.entries]
         for entry in feed.entries:
             assert entry.link.startswith("https://example.org/site/") and entry.id.startswith("urn:uuid:")
-            assert (project.folder / "site" / entry.link.removeprefix("https://example.org/site/").partition("#")[0]).is_file()
+            assert (
+                project.folder
+                / "site"
+                / entry.link.removeprefix("https://example.org/site/").partition("#")[0]
+            ).is_file()
     entries = feedparser.parse(project.read("feeds/numbers.atom.xml")).entries
     assert [entry.updated for entry in entries] == ["2026-01-06T00:00:00+00:00", "2026-01-02T00:00:00+00:00"]
     assert re.search(r"355\sms → 710\sms", entries[0].content[0].value)
@@ -168,14 +186,21 @@ def test_pages_have_their_other_forms(told: Told) -> None:
         ("application/atom+xml", "../feeds/notes.atom.xml"),
         ("application/feed+json", "../feeds/numbers.json"),
     ):
-        assert re.search(rf'<link rel="alternate " type="{re.escape(kind)}" title="[^"]+" href="{re.escape(path)}">', page)
+        assert re.search(
+            rf'<link rel="alternate " type="{re.escape(kind)}" title="[^"]+" href="{re.escape(path)}">', page
+        )
     note = re.sub("[\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}]", " ", project.read("notes/note.md"))
     assert note.startswith('---\ntitle: "The note"\n') and 'version: "2026-01-06.1"' in note
     assert "# The note\n" in note and "Decode takes 710 ms, that is long." in note
     assert "[Home](../index.md#ratio)" in note
     assert "| decode |" in note, "the table that a cell printed"
     assert "groupby('experiment').duration_s.median()" in note, "the code of a cell, as it is"
-    assert re.search(r"\*\*[^*]+\.\*\* .*[0-9]", note), "a chart's title and finding"
+    assert re.search(r"\*\*[^*]+\.\*\* .*[0-9]", project.read("index.md")), "a chart's title and finding"
+    number = project.read(f"data/quantities/{ID}.md")
+    assert "| 2026-01-02.1 |" in number and re.search(r"\*\*710\s?ms\*\*", number) and "\n# Decode" in number
+    assert "\n- Run: `fixture-later`\n" in project.read("data/runs/fixture-later.md")
+    assert f"]({ID}.md)" in project.read("data/quantities/index.md")
+    assert 'type="text/markdown"' in project.read(f"data/quantities/{ID}.html")
     for name in ("index.md", "notes/note.md"):
         assert not re.search(r"\{\{|</?(?:span|bdi|svg|div|button)\b", project.read(name)), name
     llms = project.read("llms.txt")
@@ -225,7 +250,8 @@ def test_changes_between_two_sites_and_commits(told: Told, tmp_path: Path) -> No
     for number in old["numbers"]:
         if number["id"] == "prefill.seconds_per_token.at_64":
             number["text"] = "1 ms"
-    text = "\n".join(changes.compare(old, new))
+    assert list(changes.compare(old, new))[-1] == "and 1 number on no page but their own, which --all names"
+    text = "\n".join(changes.compare(old, new, everything=True))
     for line in (
         "index.md\n  its source was edited",
         "a claim that is made no longer: energy.decode_over_prefill > 3",
@@ -260,13 +286,24 @@ class Desk:
         git(self.folder, "commit", "-q", "--allow-empty", "-m", message)
 
     def run(self, *arguments: str) -> int:
-        where = ["--site-data", str(self.folder / "site_data"), "--quantities", str(self.folder / "docs/quantities.toml")]
+        where = ["--site-data", str(self.folder / "site_data")]
+        where += ["--quantities", str(self.folder / "docs/quantities.toml")]
         return publish.main([*where, *arguments])
 
     def publish(self, **values: float) -> None:
         """Publish numbers, named by the last words of their ids, and commit the ledger."""
         numbers = [
-            Number(f"decode.seconds_per_token.{name}", None, f"{value} s", value, None, None, "s", "fixture", None)
+            Number(
+                f"decode.seconds_per_token.{name}",
+                None,
+                f"{value} s",
+                value,
+                None,
+                None,
+                "s",
+                "fixture",
+                None,
+            )
             for name, value in values.items()
         ]
         path = self.folder.parent / "published.json"
@@ -275,7 +312,9 @@ class Desk:
         self.commit("publish")
 
 
-def test_two_branches_that_both_published_are_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_branches_that_both_published_are_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     desk = Desk(tmp_path / "desk")
     desk.publish(at_64=1.0, at_1000=1.0)
     git(desk.folder, "checkout", "-q", "-b", "other")

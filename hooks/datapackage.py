@@ -1,7 +1,7 @@
 """site_data/ as a Frictionless data package: datapackage.json, made from schema.json and the files. Checks no data.
 
 `python -m hooks.datapackage` writes site_data/datapackage.json anew. Fields, meanings and constraints come from
-schema.json; units from the suffix of a field's name. Runs never change, so their files' hashes and sizes stand there, too.
+schema.json; units from the suffix of a field's name. Runs never change, so hashes and sizes of their files stand there.
 """
 
 from __future__ import annotations

@@ -228,10 +228,8 @@ class Catalogue:
             head=citing.meta_tags(record, description) + other_forms.markdown_link(quantity_path(entry.id)),
         )
         markdown = plain.quantity(entry, quantity_path(entry.id), self.site, description)
-        for id_ in (
-            entry.id,
-            *entry.was,
-        ):  # a former address leads to the same page, which says what it is called now
+        # A former address leads to the same page, which says what the number is called now.
+        for id_ in (entry.id, *entry.was):
             yield quantity_path(id_), page
             yield f"{API}/quantities/{id_}.json", endpoint
             yield markdown_form.path_of(quantity_path(id_)), markdown
@@ -253,7 +251,7 @@ class Catalogue:
                     ("schema.json", "every field"),
                 ],
             )
-            contents = {
+            contents: dict[str, bytes | Path] = {
                 "README.md": about.encode(),
                 **{name: run.folder / name for name in ("run.json", "samples.jsonl")},
                 "schema.json": self.book.store.folder / "schema.json",

@@ -34,7 +34,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 
 _PERCENT = ("share_of_read_ceiling", "share_of_flop_ceiling")
 _CEILING_OF = {"read": ("bytes_per_s",), "gemm": ("flop_per_s",)}
-_GATE_STATES = ("passed", "failed", "not_checked")
 
 
 class EveryRun:
@@ -144,7 +143,8 @@ def _cells(one: Book, run: Run) -> Iterator[CellValues]:
 
 
 def _cell(record: Mapping[str, Any]) -> Cell:
-    return tuple(record[key] for key in CELL_KEYS)  # type: ignore[return-value]
+    experiment, batch, prompt_tokens, context_tokens, dtype, mode = (record[key] for key in CELL_KEYS)
+    return experiment, batch, prompt_tokens, context_tokens, dtype, mode
 
 
 def _gates(samples: list[Sample]) -> dict[str, tuple[int, int, int]]:
@@ -152,7 +152,7 @@ def _gates(samples: list[Sample]) -> dict[str, tuple[int, int, int]]:
     for sample in samples:
         for name, state in sample.gates.items():
             counts.setdefault(name, Counter())[state] += 1
-    return {name: tuple(each[state] for state in _GATE_STATES) for name, each in counts.items()}  # type: ignore[misc]
+    return {name: (each["passed"], each["failed"], each["not_checked"]) for name, each in counts.items()}
 
 
 def _refusals(samples: list[Sample]) -> Iterator[Refused]:

@@ -65,7 +65,7 @@ class SampleFiles:
 
     def rows(self, entry: Entry) -> list[list[Any]]:
         """The samples behind today's number, in the columns of `SAMPLE_COLUMNS`, warm-ups and refused ones too."""
-        found = []
+        found: list[list[Any]] = []
         for definition in self._measured(entry.definition):
             assert definition.measured is not None
             wanted = definition.measured

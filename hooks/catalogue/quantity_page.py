@@ -138,7 +138,9 @@ def _picture(
     points = [
         timeline.Point(
             moment_s(run),
-            *(None if end is None else end / divide for end in (value.value, value.low, value.high)),
+            _scaled(value.value, divide),
+            _scaled(value.low, divide),
+            _scaled(value.high, divide),
             groups[of[run.id]],
             run.id in stated,
         )
@@ -154,6 +156,10 @@ def _picture(
     return timeline.picture(points, title, label, timeline.WIDE, "t-wide") + timeline.picture(
         points, short, label, timeline.NARROW, "t-narrow"
     )
+
+
+def _scaled(end: float | None, divide: float) -> float | None:
+    return None if end is None else end / divide
 
 
 def _scale(entry: Entry, drawn: Sequence[tuple[Run, Value]]) -> tuple[float, str]:

@@ -58,8 +58,9 @@ class Value:
     @classmethod
     def from_row(cls, row: list[Any]) -> Value:
         """What `row` gave."""
-        *values, kind, reason = row
-        return cls(*values, Refusal(kind, reason) if kind else None)
+        text, value, low, high, interval, processes, samples, refused, kind, reason = row
+        refusal = Refusal(kind, reason) if kind else None
+        return cls(text, value, low, high, interval, processes, samples, refused, refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,9 @@ class CellValues:
     @classmethod
     def from_row(cls, row: list[Any]) -> CellValues:
         """What `row` gave."""
-        cell, *counts, values, left_out = row
-        return cls(tuple(cell), *counts, {k: Value.from_row(v) for k, v in values.items()}, left_out)  # type: ignore[arg-type]
+        cell, planned, counted, refused, warm_ups, values, left_out = row
+        read = {name: Value.from_row(value) for name, value in values.items()}
+        return cls(_cell(cell), planned, counted, refused, warm_ups, read, left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +140,16 @@ class RunValues:
         return cls(
             tuple(map(CellValues.from_row, cells)),
             {id_: Value.from_row(value) for id_, value in quantities.items()},
-            {name: tuple(each) for name, each in gates.items()},  # type: ignore[misc]
-            tuple(Refused(*rest, tuple(cells)) for *rest, cells in refusals),
+            {name: (passed, failed, unchecked) for name, (passed, failed, unchecked) in gates.items()},
+            tuple(Refused(kind, reason, energy, n, tuple(of)) for kind, reason, energy, n, of in refusals),
             tuple(disturbances),
             *counts,
         )
+
+
+def _cell(values: list[Any]) -> Cell:
+    experiment, batch, prompt_tokens, context_tokens, dtype, mode = values
+    return experiment, batch, prompt_tokens, context_tokens, dtype, mode
 
 
 def rounded(value: float | None) -> float | None:

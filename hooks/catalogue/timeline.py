@@ -143,7 +143,8 @@ def _dates(x: _Axis, dates: tuple[list[tuple[float, str]], str], width: int, hei
 
 def _series(points: Sequence[Point], series: int, x: _Axis, y: _Axis, few: bool) -> str:
     """All of a series in few elements, however many points it has."""
-    bars, dots = [], {True: [], False: []}  # type: ignore[var-annotated]
+    bars: list[str] = []
+    dots: dict[bool, list[str]] = {True: [], False: []}
     for point in points:
         at = x(point.moment_s)
         if point.low is not None and point.high is not None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from hooks import model_facts
+from hooks import model_facts, quiet, store
 from measure import code
+from measure.quiet import quiet_words
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = sorted((ROOT / "site_data" / "runs").iterdir())
@@ -110,3 +111,19 @@ def test_a_committed_run_was_never_changed(folder: Path) -> None:
     if git("rev-parse", "--is-shallow-repository") == "false":
         commits = (git("log", "--format=%H", "--", str(folder)) or "").split()
         assert len(commits) <= 1, f"{folder.name} was changed after it was committed"
+
+
+def test_both_parts_of_the_project_tell_by_one_rule_whether_a_machine_was_quiet() -> None:
+    told = {}
+    for run in store.load(ROOT / "site_data").runs.values():
+        by_hooks = quiet.disturbances(run.samples)
+        by_measure = quiet_words(read(run.folder)[1])
+        disturbed = [words for words in by_measure if "not quiet" in words]
+        assert len(by_hooks) == len(disturbed), run.id
+        for ours, theirs in zip(by_hooks, disturbed, strict=True):
+            # the same count of samples, or the same of the two ceilings
+            assert ("samples were" in ours) == ("samples were" in theirs), run.id
+            assert ("read bandwidth" in ours) == ("read bandwidth" in theirs), run.id
+            assert ours.split(" were ")[0] in theirs or "went between" in ours, run.id
+        told[run.id] = bool(disturbed)
+    assert any(told.values())

@@ -41,8 +41,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     page = folder / f"docs/{PRIMER}.md"
     text = page.read_text(encoding="utf-8")
     missing = [name for name in CHARTS if f"{{{{ chart {name} " not in text]
-    wanted = len(CHARTS) - len(re.findall(r"\{\{ chart ", text))
-    page.write_text(text + "".join(f"\n\n{{{{ chart {name} }}}}\n" for name in missing[: max(0, wanted)]))
+    page.write_text(text + "".join(f"\n\n{{{{ chart {name} }}}}\n" for name in missing))
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder / "site")))
     url = f"http://127.0.0.1:{server.server_address[1]}/"
     built = subprocess.run(

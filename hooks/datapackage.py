@@ -143,6 +143,7 @@ def _document(path: Path, folder: Path, name: str, title: str) -> Json:
         "name": _name(name),
         "title": title,
         "profile": "data-resource",
+        "type": "json",  # frictionless takes any schema.json for one of its own otherwise
         "format": "json",
         "mediatype": "application/json",
     }

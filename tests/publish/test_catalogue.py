@@ -237,7 +237,7 @@ def test_each_page_has_its_own_head(written: Path) -> None:
     for path in found:
         head = path.read_text(encoding="utf-8").partition("</head>")[0]
         assert head.count("<title>") == head.count('rel="canonical"') == head.count('name="description"') == 1
-        assert head.count('name="citation_title"') == 1 and "old" not in head
+        assert head.count('name="citation_title"') == 1 and not re.search(r"\bold\b", head)
         titles.add(re.search("<title>(.*?)</title>", head)[1])  # type: ignore[index]
         addresses.add(re.search('rel="canonical" href="(.*?)"', head)[1])  # type: ignore[index]
     assert len(addresses) == len(found)
@@ -461,11 +461,12 @@ NUMBERS = st.floats(min_value=-1e15, max_value=1e15, allow_nan=False).filter(
 )
 
 
+@settings(max_examples=40)
 @given(
     points=st.lists(
         st.tuples(st.integers(0, 4 * 10**9), NUMBERS, st.floats(0, 2), st.integers(0, 6), st.booleans()),
         min_size=1,
-        max_size=90,
+        max_size=12,
     )
 )
 @example(points=[(0, 0.0, 0.0, 0, True)])
@@ -484,7 +485,7 @@ def test_a_number_over_time_is_drawn_inside_of_its_picture(
         for x, y in re.findall(r"M(-?[\d.]+) (-?[\d.]+)", svg):
             assert -6 <= float(x) <= size[0] + 6 and -6 <= float(y) <= size[1] + 6
         labels = re.findall(r'text-anchor="middle">([^<]+)<', svg)
-        assert 1 <= len(labels) <= 12
+        assert 1 <= len(labels) <= 9
 
 
 @pytest.mark.parametrize(

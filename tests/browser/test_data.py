@@ -74,7 +74,7 @@ def test_a_reader_finds_a_number_by_keyboard_and_comes_to_its_page(site: Site, v
     page.wait_for_url("**/decode.seconds_per_token.by_depth.html")
     page.get_by_role("heading", level=1, name="Decode by depth").wait_for()
     assert page.evaluate("window.sameDocument"), "a full load: the theme's navigation does not know the page"
-    page.locator("figure.data-timeline svg:visible").wait_for()
+    page.locator(".data-timeline .chart-picture svg:visible").wait_for()
     assert page.title().startswith("Decode by depth - ")
     page.locator(".crumbs a", has_text="Quantities").click()
     page.locator("#data-filter").wait_for()

@@ -84,7 +84,7 @@ def library(folder: Path = FOLDER) -> str:
         PublishError: It is not the pinned one.
     """
     origin = json.loads((folder / "origin.json").read_text(encoding="utf-8"))
-    path = folder / origin["file"]
+    path: Path = folder / origin["file"]
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != origin["sha256"]:
@@ -99,7 +99,7 @@ def library(folder: Path = FOLDER) -> str:
 
 
 def _key(store: Store, name: str) -> str:
-    files = (__file__, *sorted(FOLDER.iterdir()), tokens.file_of(store, name))
+    files = [Path(__file__), *sorted(FOLDER.iterdir()), tokens.file_of(store, name)]
     sources = [file_digest(path) for path in files]
     return digest("browser-tokenizer", dict(store.tokenizers[name]), sources, version("tokenizers"))
 

@@ -118,7 +118,7 @@ def file_of(store: Store, name: str) -> Path:
             mend="use a known one",
         )
     record = store.tokenizers[name]
-    path = store.folder / "tokenizers" / name / record["file"]
+    path: Path = store.folder / "tokenizers" / name / record["file"]
     if not path.is_file():
         raise PublishError(
             "there is no such file",

@@ -108,6 +108,7 @@ def build(
         },
         element("link", {"rel": "stylesheet", "href": address("assets/calculator.css")}),
         _form(id_, found, offered),
+        element("p", {"class": "calculator-setting"}, words.setting_of(found[main], setting)),
         _results(words.results(found[main], setting, plain[offered[0].key])),
         _machines(words.machines(found[main], setting, plain), offered, page),
         _few(found, plain),

@@ -41,6 +41,13 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def setting_of(model: Mapping[str, Any], setting: Setting) -> str:
+    """What is calculated: the model and the setting."""
+    sequences = f"{plural(setting.batch, 'sequence')} of {plural(setting.context_tokens, 'token')}"
+    bits = f"weights at {setting.weight_bits} bits, KV cache at {setting.cache_bits} bits"
+    return f"{model['title']}, {sequences}, {bits}"
+
+
 def results(model: Mapping[str, Any], setting: Setting, machine: Machine) -> list[Line]:
     """The lines of one setting, and of one machine."""
     found = footprint(model, setting)

@@ -68,6 +68,11 @@
 
   // ---------------------------------------------------------------- words
 
+  function settingOf(model, { batch, context, weights, cache }) {
+    const sequences = `${plural(batch, "sequence")} of ${plural(context, "token")}`;
+    return `${model.title}, ${sequences}, weights at ${weights} bits, KV cache at ${cache} bits`;
+  }
+
   /** Value and formula of each result, by its name. */
   function results(model, setting, machine) {
     const found = footprint(model, setting);
@@ -191,6 +196,7 @@
       const [model, setting] = [this.data.models[this.fields.model.value], this.setting()];
       const chosen = this.fields.on.value;
       const found = results(model, setting, this.data.machines[chosen]);
+      this.root.querySelector(".calculator-setting").textContent = settingOf(model, setting);
       for (const [name, [value, formula]] of Object.entries(found)) {
         const line = this.root.querySelector(`[data-result="${name}"]`);
         line.querySelector("strong").textContent = value;
@@ -228,5 +234,5 @@
 
   document.querySelectorAll(".calculator:not(.is-ready)").forEach((root) => new Calculator(root));
 
-  globalThis.splicedCalculator = { results, row };
+  globalThis.splicedCalculator = { settingOf, results, row };
 })();

@@ -59,23 +59,24 @@ def test_the_browser_says_what_the_build_says(site: Site, visit: Open) -> None:
     found = page.evaluate(
         """([data, asked]) => asked.map((setting) => {
              const [model, machine] = [data.models[setting.model], data.machines[setting.on]];
-             const { results, row } = splicedCalculator;
-             return [results(model, setting, machine), row(model, setting, machine)];
+             const { settingOf, results, row } = splicedCalculator;
+             return [settingOf(model, setting), results(model, setting, machine), row(model, setting, machine)];
            })""",
         [data, asked],
     )
-    for setting, (lines, row) in zip(asked, found, strict=True):
-        assert (lines, row) == expected(data, setting), setting
+    for setting, (title, lines, row) in zip(asked, found, strict=True):
+        assert (title, lines, row) == expected(data, setting), setting
     assert window.complaints == []
 
 
-def expected(data: dict[str, Any], asked: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, str]]:
+def expected(data: dict[str, Any], asked: dict[str, Any]) -> tuple[str, dict[str, list[str]], dict[str, str]]:
     """The build's words for what the browser was asked."""
     setting = Setting(asked["context"], asked["batch"], asked["weights"], asked["cache"])
     model, machine = data["models"][asked["model"]], data["machines"][asked["on"]]
     lines = calculator_words.results(model, setting, machine)
     row = calculator_words.machines(model, setting, {"it": machine})["it"]
     return (
+        calculator_words.setting_of(model, setting),
         {line.name: [line.value, line.formula] for line in lines},
         {"fits": row.fits, "least": row.least, "speed": row.speed},
     )
@@ -175,4 +176,5 @@ def test_it_fits_narrow_windows_and_print(site: Site, visit: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.emulate_media(media="print")
     expect(page.locator(".calculator-form")).not_to_be_visible()
+    expect(page.locator(".calculator-setting")).to_be_visible()
     expect(page.locator(".calculator-results")).to_be_visible()

@@ -169,11 +169,19 @@ def with_charts(citing: Citing, path: str, html: str, runs: Mapping[str, Run]) -
             "chart",
             unescape(_TAG.sub("", caption[1])),
             f"{path}#{attributes['id']}",
-            runs=[runs[id_] for id_ in attributes.get("data-run", "").split() if id_ in runs],
+            runs=_runs_of(attributes, runs),
         )
         return match[0].replace("<figcaption>", f"{citations.block(record)}<figcaption>", 1)
 
     return _FIGURE.sub(cited, html)
+
+
+def _runs_of(attributes: Mapping[str, str], runs: Mapping[str, Run]) -> list[Run]:
+    """The runs of a chart. A notebook's own picture does not know them: it is of the page's run, where there is one."""
+    known = attributes.get("data-run", "").split()
+    if not known and attributes["id"].startswith("chart-cell-") and len(runs) == 1:
+        return list(runs.values())
+    return [runs[id_] for id_ in known if id_ in runs]
 
 
 def numbers_file(citing: Citing, path: str, uses: Sequence[NumberUse], anchors: set[str]) -> str | None:

@@ -152,6 +152,18 @@ def test_a_chart_is_cited_with_its_runs_and_its_anchor(site: Site) -> None:
     assert len(soup.select("details.cite")) == 3
 
 
+def test_a_picture_that_a_cell_drew_is_of_the_page_s_run(site: Site) -> None:
+    state, html = rendered(site, "{{ decode.seconds_per_token }}")
+    figure = (
+        '<figure class="chart" id="chart-cell-own"><figcaption><strong>Own.</strong> x</figcaption></figure>'
+    )
+    made = page_ends.make([page("p.md", html + figure)], {"p.md": state}, {}, site.book.store.runs, CITING)[
+        "p.md"
+    ]
+    text = BeautifulSoup(made.html, "html.parser").select_one("figure .cite-text")
+    assert text is not None and f"Data: run {state.numbers[0].reading.runs[0].id}" in text.text
+
+
 def test_each_number_has_its_citation_by_its_anchor(site: Site) -> None:
     source = (
         "{{ decode.seconds_per_token }}, again {{ decode.seconds_per_token }}, and "

@@ -123,14 +123,21 @@ def tables(values: RunValues) -> Iterator[Table]:
         silent = {name: reason for name in fields if (reason := _everywhere(cells, name))}
         shown = tuple(name for name in fields if name not in silent)
         keys = tuple(name for name in _KEYS if name != "dtype" and any(_key(cell, name) for cell in cells))
+        columns: list[tuple[str, tuple[str, ...]]] = [(_HEADINGS[name], (name,)) for name in shown]
+        if experiment == "ceilings":  # each cell has a rate of its own
+            columns = [("Rate", shown)] if shown else []
         rows = tuple(
-            (tuple(_key(cell, name) for name in keys), tuple(cell.values.get(name) for name in shown), cell)
+            (
+                tuple(_key(cell, name) for name in keys),
+                tuple(next((v for n in names if (v := cell.values.get(n))), None) for _, names in columns),
+                cell,
+            )
             for cell in cells
         )
         yield Table(
             words,
             tuple(_KEYS[name] for name in keys),
-            tuple(_HEADINGS[name] for name in shown),
+            tuple(heading for heading, _ in columns),
             rows,
             tuple((_HEADINGS[name], reason) for name, reason in silent.items()),
         )

@@ -74,6 +74,7 @@ class Build:
     catalogue: Catalogue | None = None
     _tags: dict[str, str] = field(default_factory=dict)
     _heads: dict[str, str] = field(default_factory=dict)
+    _numbers: tuple[int, tuple[Number, ...]] | None = None
     _frames: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -160,7 +161,10 @@ class Build:
     @property
     def numbers(self) -> tuple[Number, ...]:
         """Every number that the site states, on the pages that are rendered or on its own."""
-        return stated.numbers(self.site.book, (use for page in self.pages.values() for use in page.numbers))
+        uses = [use for page in self.pages.values() for use in page.numbers]
+        if self._numbers is None or self._numbers[0] != len(uses):
+            self._numbers = len(uses), stated.numbers(self.site.book, uses)
+        return self._numbers[1]
 
     def write_other_forms(self, pages: Sequence[SitePage], outline: Outline) -> None:
         """Make the files for other programs, and the links to them for the heads of pages.

@@ -127,7 +127,7 @@ def _publication(key: str, lines: list[tuple[Mapping[str, Any], Place]]) -> Publ
             f"the publication {first['version']} is not what was published",
             place=place,
             expected=f"the lines whose hash is {key}",
-            found=f"{len(lines)} lines whose hash is {found}: one was changed, added or taken away",
+            found=f"{len(lines)} of them, whose hash is {found}: one was changed, added or taken away",
             mend=RESTORE.format(path=place.file),
         )
     return Publication(version, date, key, tuple(sorted(after)))

@@ -102,7 +102,7 @@ def _present_alias(alias: str | None, definitions: Definitions) -> str | None:
 def html(ledger: Ledger, numbers: Sequence[Number], book: Book, version: str) -> str:
     """The content of the page on what each publication changed, newest first; its links are seen from data/."""
     names = Names(book)
-    parts: list[str] = []
+    parts = ['<link rel="stylesheet" href="../assets/data.css">']
     unpublished = ledger.changed(numbers)
     if ledger.latest is None:
         return "<p>Nothing has been published yet.</p>"
@@ -143,21 +143,20 @@ def _section(publication: Publication, rows: list[Row], names: Names) -> Iterato
     count = "1 number" if len(rows) == 1 else f"{len(rows):,} numbers"
     if publication.after:
         yield f"<p>{count} changed.</p>"
-        yield _table(rows, names)
     else:
         yield f"<p>The first publication, with {count}.</p>"
-        yield f'<details class="changes-all"><summary>All of them</summary>{_table(rows, names)}</details>'
+    yield _table(rows, names)
 
 
 def _table(rows: Iterable[Row], names: Names) -> str:
     body = "".join(
         f"<tr><td>{names.html(number)}</td><td>{escaped(before)}</td><td>{escaped(after)}</td>"
-        f"<td>{names.runs(number)}</td></tr>"
+        f"<td>{names.runs(number)}</td></tr>\n"
         for number, before, after in rows
     )
     head = "".join(f'<th scope="col">{text}</th>' for text in ("Number", "Before", "After", "Run"))
-    table = f'<table class="changes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="wide-table">{table}</div>'
+    table = f'<table class="data-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="data-scroll" tabindex="0" role="region" aria-label="Changed numbers">{table}</div>'
 
 
 def _day(text: str) -> str:

@@ -41,6 +41,9 @@ _LEFT_OUT_CLASSES = {
 _HEADING = re.compile(r"h[1-6]")
 _SPECIAL = re.compile(r"([\\`*\[\]]|<(?=[A-Za-z/!?])|~~|&(?=#?\w+;))")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_ANY = re.compile(r"[\\`*\[\]<~&_#>|:=+-]|\d[.)]")
+"""What text has that may need an escape: most has none."""
+
 _HASHES = re.compile(r"(?<!\S)(#+)(?=\s|$)")
 _LINE_START = re.compile(
     r"^([ \t]*)(?:(>|[-+=](?=\s|$)|=+(?=[ \t]*$)|[|:-][|: \t-]*(?=$))|(\d{1,9})([.)])(?=\s|$))", re.MULTILINE
@@ -90,6 +93,8 @@ def document(content: str, head: Mapping[str, str | None]) -> str:
 
 def escape(text: str, *, in_table: bool = False) -> str:
     """Text that Markdown shows as it is."""
+    if not _ANY.search(text):
+        return text
     text = _UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
     text = _HASHES.sub(r"\\\1", text)
     text = _LINE_START.sub(lambda match: f"{match[1]}{match[3] or ''}\\{match[2] or match[4]}", text)

@@ -79,7 +79,10 @@
     const number = target?.matches(".quantity, .data-value") ? target : target?.parentElement.querySelector(".quantity");
     const note = element("span", sentence(history, asked), { className: "cited-then", role: "note" });
     if (number) {
-      (number.closest(".has-provenance") ?? number).after(note);
+      /* The fragment gives the number the focus, and so opens its popover, which would cover the note. */
+      const wrapper = number.closest(".has-provenance");
+      wrapper?.classList.add("is-dismissed");
+      (wrapper ?? number).after(note);
       note.scrollIntoView({ block: "nearest" });
       return;
     }

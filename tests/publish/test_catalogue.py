@@ -32,6 +32,7 @@ from hooks.catalogue.frame import Frame
 from hooks.catalogue.values import RunValues, Value
 from hooks.citations import Author
 from hooks.citing import Citing
+from hooks.definitions import Definition
 from hooks.pages import NumberUse, PageState
 from hooks.records import Refusal, Run
 from tests.publish.fixture_data import ROOT
@@ -256,6 +257,28 @@ def test_a_page_of_a_run_tells_all_cells_and_why_samples_do_not_count(
         assert refused.reason in text.get_text()
     for link in text.select("ul.data-files a[download]"):
         assert (written / "data/runs" / str(link["href"])).is_file()
+
+
+def test_a_renamed_and_a_retired_number_keep_their_pages(book: Book, tmp_path: Path) -> None:
+    id_ = "decode.seconds_per_token"
+    renamed = replace(book.definitions.quantities[id_], was=("decode.earlier_name",))
+    gone = Definition("gone.number", "Gone", "What it was", "s", renamed.place, retired="nobody asked for it")
+    definitions = replace(
+        book.definitions,
+        quantities={**book.definitions.quantities, id_: renamed},
+        retired={gone.id: gone},
+    )
+    Catalogue(Book(book.store, definitions), Cache(None), {}, {}, CITING).write(
+        tmp_path, {QUANTITIES: FRAME, RUNS: FRAME}
+    )
+    pages = tmp_path / "data/quantities"
+    assert (pages / "decode.earlier_name.html").read_bytes() == (pages / f"{id_}.html").read_bytes()
+    assert "decode.earlier_name" in (pages / f"{id_}.html").read_text(encoding="utf-8")
+    assert "nobody asked for it" in (pages / "gone.number.html").read_text(encoding="utf-8")
+    for name, kind in (("decode.earlier_name", "measured"), (gone.id, "retired")):
+        endpoint = json.loads((tmp_path / f"api/v1/quantities/{name}.json").read_text(encoding="utf-8"))
+        SCHEMAS["quantity"].validate(endpoint)
+        assert endpoint["kind"] == kind
 
 
 def test_lists_have_every_number_and_every_run(catalogue: Catalogue) -> None:

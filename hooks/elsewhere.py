@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FORMS = {"number", "when", "claim", "chart", "table"}
 """Placeholders that may give something else on another run."""
 
+LONG = {"own-text"}
+"""Placeholders that take long to make, and are the same on every run: made again only in a branch that is not."""
+
 
 class Elsewhere:
     """The passes of one page for other runs, beside the pass for the main one."""

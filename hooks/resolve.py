@@ -20,7 +20,7 @@ from hooks.errors import Place, PublishError
 from hooks.machines import Choice
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import Placeholder, parse
-from hooks.slots import ATTRIBUTE, Slots
+from hooks.slots import ATTRIBUTE, BRANCH, Slots
 
 if TYPE_CHECKING:
     from hooks.extension import Site
@@ -74,6 +74,7 @@ class Resolver:
         self._late: list[tuple[int, Element, Element]] = []
         self._listed: tuple[Element, Element] | None = None
         self._blocks: list[Element] = []
+        self._branches = 0
         self._unfinished = False
 
     @property
@@ -156,6 +157,7 @@ class Resolver:
 
     def _inside(self, parent: Element, within: frozenset[str]) -> None:
         within |= {parent.tag}
+        self._branches += parent.get("class") == BRANCH
         if parent.tag in _BLOCKS:
             self._blocks.append(parent)
         index = 0
@@ -173,6 +175,7 @@ class Resolver:
             else:
                 self._inside(child, within)
                 index += 1
+        self._branches -= parent.get("class") == BRANCH
         if parent.tag in _BLOCKS:
             self._blocks.pop()
         quantity = parent.find(".//*[@data-quantity]") if parent.tag in _HEADINGS else None
@@ -245,6 +248,8 @@ class Resolver:
                 self._listed = parent, waiting
             elif parsed.form.name == "machine-switch":
                 self.switch_at = parent, waiting
+            elif self.choice and parsed.form.name in elsewhere.LONG and not self._branches:
+                markup.replace(parent, waiting, None)
             else:
                 self._make(parent, waiting, parsed, place, within)
         except PublishError as error:

@@ -104,8 +104,8 @@ def sites(site: Site) -> dict[str, Site]:
     }
 
 
-def text_of(html: str) -> str:
-    """What a reader sees of HTML: no popovers, pictures, tables of charts, marks."""
+def cut(html: str) -> str:
+    """HTML without what no sentence is made of: popovers, pictures, tables of charts, code, the switch, ticks."""
     for pattern in (
         r"<bdi .*?</bdi>",
         r"<svg>.*?</svg>",
@@ -115,6 +115,11 @@ def text_of(html: str) -> str:
         r'<span [^>]*class="claim-mark"[^>]*>✓</span>',
     ):
         html = re.sub(pattern, "", html, flags=re.DOTALL)
+    return html
+
+
+def text_of(html: str) -> str:
+    """What a reader sees of HTML."""
     html = re.sub(r"</(p|li|h\d|figcaption|dt|dd|blockquote|tr|div)>", "\n", html)
     text = re.sub(r"<[^>]+>", "", html).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
     return re.sub(r"\n[ \n]*\n", "\n", text.replace(SPACE, " "))
@@ -130,7 +135,7 @@ def read(site: Site) -> dict[tuple[str, str], str]:
         page.begin(source)
         extension = SplicedExtension()
         extension.site, extension.page = site, page
-        html = markdown.markdown(source, extensions=[extension, *EXTENSIONS])
+        html = cut(markdown.markdown(source, extensions=[extension, *EXTENSIONS]))
         assert not page.errors, "\n\n".join(map(str, page.sorted_errors))
         said[uri, main] = text_of(html)
         for run_id, patch in page.patches.items():
@@ -143,16 +148,12 @@ def patched(html: str, patch: slots.Patch) -> str:
     import bs4
 
     soup = bs4.BeautifulSoup(html, "html.parser")
-    for key, values in patch.attributes.items():
-        for slot in soup.select(f'[{slots.ATTRIBUTE}="{key}"]'):
-            slot.attrs |= values
+    places = {slot[slots.ATTRIBUTE]: slot for slot in soup.find_all(attrs={slots.ATTRIBUTE: True})}
     for key, inside in patch.inside.items():
-        for slot in soup.select(f'[{slots.ATTRIBUTE}="{key}"]'):
-            slot.clear()
-            slot.append(bs4.BeautifulSoup(inside, "html.parser"))
-    for key, whole in patch.whole.items():
-        for slot in soup.select(f'[{slots.ATTRIBUTE}="{key}"]'):
-            slot.replace_with(bs4.BeautifulSoup(whole, "html.parser"))
+        places[key].clear()
+        places[key].append(bs4.BeautifulSoup(cut(inside), "html.parser"))
+    for key in patch.whole.keys() & places.keys():  # ticks were cut out
+        places[key].replace_with(bs4.BeautifulSoup(cut(patch.whole[key]), "html.parser"))
     return str(soup)
 
 

@@ -140,13 +140,13 @@ def python_files(folder: Path) -> Iterable[Path]:
 @lru_cache(maxsize=1)
 def versions() -> str:
     """A hash of Python's version and of every installed package's name and version."""
-    return digest(sys.version, sorted(_installed()))
+    return digest(sys.version, sorted(installed()))
 
 
 def version(package: str) -> str:
     """An installed package's version, without reading all that it says of itself."""
     name = re.sub(r"[-_.]+", "_", package).lower()
-    for entry in _installed():
+    for entry in installed():
         found, _, rest = entry.removesuffix(".dist-info").partition("-")
         if re.sub(r"[-_.]+", "_", found).lower() == name and entry.endswith(".dist-info"):
             return rest
@@ -154,7 +154,7 @@ def version(package: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> tuple[str, ...]:
+def installed() -> tuple[str, ...]:
     """The folders in which packages say what they are, those first that are imported first."""
     found: dict[str, None] = {}
     for entry in sys.path:

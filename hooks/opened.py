@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from hooks.cache import file_digest
+from hooks.cache import file_digest, installed
 
 Seen = dict[str, str]
 """Fingerprints by read; a read is its JSON text."""
@@ -33,6 +33,8 @@ _CLOCK_NS = 20_000_000
 
 REPORT = "data-reads"
 """The attribute of the element that carries reads out of a kernel."""
+
+_LOOKS = installed.__wrapped__.__code__
 
 _quiet = threading.local()
 _opened: set[str] = set()
@@ -135,7 +137,8 @@ def _looks_for_packages() -> bool:
     """Whether a folder is listed to find packages in it: their versions are known to the build."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if Path(frame.f_code.co_filename).parts[-2:-1] in (("importlib",), ("metadata",)):
+        where = Path(frame.f_code.co_filename).parts[-2:-1]
+        if frame.f_code is _LOOKS or where in (("importlib",), ("metadata",)):
             return True
         frame = frame.f_back
     return False

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from hooks import committed, former, ledger_file, publish, quantities, snapshots
+from hooks import committed, datapackage, former, ledger_file, publish, quantities, snapshots
 from hooks.book import Book
 from hooks.errors import PublishErrors
 from hooks.extension import Site
@@ -105,3 +105,15 @@ def changes_of_no_commit(place: Workplace) -> object:
 @case
 def changes_of_a_commit_without_a_site(place: Workplace) -> object:
     return snapshots._build(place.folder, "no-such-commit", "0" * 40, 0)
+
+
+@case
+def package_of_no_contract(place: Workplace) -> object:
+    return datapackage.describe(place.folder)
+
+
+@case
+def package_of_an_unknown_line(place: Workplace) -> object:
+    folder = fixture_data.site_data(place.folder / "site_data")
+    (folder / ledger_file.FILE).write_text('{"colour": "red"}\n', encoding="utf-8")
+    return datapackage.describe(folder)

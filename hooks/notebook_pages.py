@@ -183,8 +183,10 @@ def _output(cell: Tag) -> str:
             blocked.decompose()
         for table in item.select("table.dataframe"):
             table.attrs.pop("border", None)
-        for heading in item.select("[halign]"):
+        for heading in item.select("th"):
             heading.attrs.pop("halign", None)  # of pandas; HTML has no such attribute
+            if not heading.get_text(strip=True):
+                heading.name = "td"  # a corner of the table heads nothing
         for styled in item.select("[style]"):
             styled.attrs.pop("style", None)  # the site's policy has none of it
         inner = item.decode_contents().strip()

@@ -100,7 +100,18 @@
     document.head.append(script);
   }
 
+  /* The theme puts the button that copies code into a landmark, once it has seen the code. Two of them need names. */
+  const named = new MutationObserver(() => {
+    document.querySelectorAll("nav.md-code__nav:not([aria-label])").forEach((nav) => {
+      const count = document.querySelectorAll("nav.md-code__nav[aria-label]").length;
+      nav.setAttribute("aria-label", `Code ${count + 1}`);
+    });
+  });
+
   function begin() {
+    named.disconnect();
+    const article = document.querySelector(".md-content article");
+    if (article?.querySelector("pre")) named.observe(article, { childList: true, subtree: true });
     document.querySelectorAll("[data-script]").forEach(({ dataset }) => load(dataset.script));
     /* An address that carries a version: what the number was then stands beside it. */
     if (location.search.includes("published=")) load("assets/cited-then.js");

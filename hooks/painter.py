@@ -10,7 +10,6 @@ made in this process.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from hooks import derived, expressions, provenance
+from hooks import derived, expressions, figures, provenance
 from hooks.book import Book
 from hooks.definitions import Definition
 from hooks.errors import Place
@@ -20,6 +20,7 @@ from hooks.readings import Reading
 from hooks.tokens import Piece
 
 SCRIPT = "assets/replay.js"
+STYLE = "assets/replay.css"
 
 _MODES = {
     "eager": "plain steps",
@@ -165,13 +166,14 @@ def build(
     Args:
         pieces: The answer, cut into tokens.
         book: The numbers.
-        page: Gives anchors and ids.
+        page: Gives its address, anchors and ids.
         text: The element that holds the pieces; each lane gets a copy.
     """
     count = sum(len(piece.ids) for piece in pieces)
     found = lanes(book, count)
     running = [lane for lane in found if not lane.refused]
     made = element("div", {"class": "replay", "data-script": SCRIPT, "role": "group", "aria-label": "Replay"})
+    made.append(element("link", {"rel": "stylesheet", "href": figures.relative(STYLE, page.uri)}))
     made.append(_controls())
     tracks = element("div", {"class": "replay-lanes"})
     tracks.extend(_track(lane, text) for lane in running)

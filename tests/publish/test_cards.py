@@ -63,7 +63,7 @@ def test_the_width_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_what_is_no_picture_says_so() -> None:
     painter = Painter(Cache(None))
-    with pytest.raises(ValueError, match="SVG"):
+    with pytest.raises(ValueError, match="unknown token"):
         painter.png(png_job("no svg", FONTS))
     painter.close()
 

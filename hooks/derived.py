@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hooks import model_facts
@@ -54,14 +53,14 @@ def formula(definition: Definition, alias: str, book: Book) -> Reading:
         else:
             inputs[name] = reading.estimate or Estimate(end_of(reading, None))
     made = _of_inputs(definition, "derived" if sources else "computed", aliases, alias)
-    made = replace(made, sources=tuple(sources.values()), formula=expression.source, about=about)
+    made = made.but(sources=tuple(sources.values()), formula=expression.source, about=about)
     if refusal:
-        return replace(made, refusal=refusal)
+        return made.but(refusal=refusal)
     try:
         found = through(lambda values: float(expression.evaluate(values)), inputs)
     except PublishError as error:
         raise error.at(definition.place) from error
-    return with_interval(replace(made, estimate=found))
+    return with_interval(made.but(estimate=found))
 
 
 def span(definition: Definition, parts: Sequence[Reading], alias: str) -> Reading:
@@ -73,10 +72,10 @@ def span(definition: Definition, parts: Sequence[Reading], alias: str) -> Readin
     sources = {(source.run.id, source.cell_words): source for part in parts for source in part.sources}
     aliases = [name for part in parts for name in part.aliases]
     made = _of_inputs(definition, "range", aliases, alias)
-    made = replace(made, sources=tuple(sources.values()), parts=tuple(parts))
+    made = made.but(sources=tuple(sources.values()), parts=tuple(parts))
     for part in parts:
         if part.refusal:
-            return replace(made, refusal=part.refusal)
+            return made.but(refusal=part.refusal)
         if part.unit != definition.unit:
             raise PublishError(
                 f"{definition.id} spans numbers of different units",
@@ -86,13 +85,13 @@ def span(definition: Definition, parts: Sequence[Reading], alias: str) -> Readin
                 mend="give them one unit",
             )
     values = [end_of(part, None) for part in parts]
-    return replace(made, low=min(values), high=max(values))
+    return made.but(low=min(values), high=max(values))
 
 
 def _of_inputs(definition: Definition, kind: str, aliases: Sequence[Alias], alias: str) -> Reading:
     """A reading under the run that it was asked for, where its inputs are of that run; else under theirs."""
     own = next((one for one in aliases if one.name == alias), aliases[0] if aliases else None)
-    return replace(described(definition, kind, own), others=tuple(aliases))
+    return described(definition, kind, own).but(others=tuple(aliases))
 
 
 def check_run_fact(name: str, book: Book) -> None:

@@ -34,9 +34,7 @@ _ONE_AT_A_TIME = ("compiled",)
 _SINCE_VERSION_2 = {"ceilings": "ceilings", "idle": "idle power"}
 
 
-def read(
-    definition: Definition, alias: Alias, run: Run, idle: Idle, *, lenient: bool = False
-) -> Reading:
+def read(definition: Definition, alias: Alias, run: Run, idle: Idle, *, lenient: bool = False) -> Reading:
     """The number that `definition` makes of the run's samples; `lenient` refuses what the run's plan never had.
 
     Raises:
@@ -50,8 +48,10 @@ def read(
         raise _several(definition, cells)
     made = described(definition, "measured", alias)
     if not cells:
-        return replace(made, refusal=_absent(definition, run, where, lenient), sources=(Source(run, where, 0, 0, 0),))
-    return _of_cell(replace(made, sources=()), wanted, run, cells[0], idle, definition)
+        return made.but(
+            refusal=_absent(definition, run, where, lenient), sources=(Source(run, where, 0, 0, 0),)
+        )
+    return _of_cell(made.but(sources=()), wanted, run, cells[0], idle, definition)
 
 
 def series(
@@ -151,13 +151,13 @@ def _of_cell(
         reason = _most_common(refusals)
         if reason is None:
             raise _missing(definition, run, keys)
-        return replace(made, refusal=reason, sources=(Source(run, keys, 0, 0, len(refusals)),))
+        return made.but(refusal=reason, sources=(Source(run, keys, 0, 0, len(refusals)),))
     found = estimate(run.id, values)
     source = Source(run, keys, found.processes, len(values), len(refusals))
     remarks = _remarks(wanted.field, counted, run, idle)
-    reading = with_interval(replace(made, estimate=found, sources=(source,), remarks=remarks))
+    reading = with_interval(made.but(estimate=found, sources=(source,), remarks=remarks))
     if field.ceiling and reading.high is not None:
-        return replace(reading, high=min(reading.high, 1.0))  # no machine does more than it can
+        return reading.but(high=min(reading.high, 1.0))  # no machine does more than it can
     return reading
 
 

@@ -281,7 +281,7 @@ def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -
     catalogue = _current().catalogue
     if template_name != "sitemap.xml" or catalogue is None or not config.site_url:
         return output
-    date = f"<lastmod>{_current().citing.date}</lastmod>" if _current().citing else ""
+    date = f"<lastmod>{catalogue.site.date}</lastmod>"
     address = f"{config.site_url.rstrip('/')}/"
     added = "".join(f"<url><loc>{escape(address + path)}</loc>{date}</url>\n" for path in catalogue.paths)
     return output.replace("</urlset>", f"{added}</urlset>")

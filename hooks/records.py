@@ -123,7 +123,7 @@ class Run:
     def planned(self) -> tuple[Cell, ...]:
         """The cells of its plan, each once, in the plan's order."""
         cells = (tuple(cell[key] for key in CELL_KEYS) for cell in self.record["plan"]["cells"])
-        return tuple(dict.fromkeys(cells))  # type: ignore[arg-type]
+        return tuple(dict.fromkeys(cells))
 
     @property
     def model(self) -> str:

@@ -78,11 +78,11 @@ def short(run: Run) -> Run:
         return 500 in (cell["prompt_tokens"], cell["context_tokens"]) and cell["batch"] == 1
 
     cells = run.record["plan"]["cells"]
-    left_out = [{"cell": cell, "reason": "the time allowed did not suffice"} for cell in cells if not taken(cell)]
+    left_out = [
+        {"cell": cell, "reason": "the time allowed did not suffice"} for cell in cells if not taken(cell)
+    ]
     plan = {**run.record["plan"], "left_out": left_out}
-    kept = tuple(
-        sample for sample in run.samples if sample.process < 2 and taken(keys_of(sample.cell))
-    )
+    kept = tuple(sample for sample in run.samples if sample.process < 2 and taken(keys_of(sample.cell)))
     return replace(run, record={**run.record, "plan": plan}, read=lambda: kept)
 
 

@@ -72,8 +72,11 @@ def run(of: Run, values: RunValues, path: str, site: Citing, title: str, descrip
             f"- {each.count}: {each.kind.replace('_', ' ')}, {_line(each.reason)}" for each in values.refusals
         )
         parts += ["## Refused", "\n".join(reasons)]
-    numbers = ((id_, value.text, value.interval or "none") for id_, value in values.quantities.items())
-    parts += ["## Numbers", _table(("Quantity", "Value", "Interval"), numbers)]
+    numbers = "\n".join(
+        f"| `{id_}` | {_cell(value.text)} | {_cell(value.interval or 'none')} |"
+        for id_, value in values.quantities.items()
+    )
+    parts += ["## Numbers", f"{_table(('Quantity', 'Value', 'Interval'), ())}\n{numbers}"]
     return _document("\n\n".join(parts) + "\n", path, title, description, site)
 
 
@@ -107,17 +110,16 @@ def _document(content: str, path: str, title: str, description: str, site: Citin
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [_row(head), _row(["---"] * len(head), raw=True), *(_row(row) for row in rows)]
+    lines = [_row(head), f"| {' | '.join(['---'] * len(head))} |", *map(_row, rows)]
     return "\n".join(lines)
 
 
-def _row(cells: Sequence[str], *, raw: bool = False) -> str:
-    texts = (
-        cells
-        if raw
-        else [escape(" ".join(cell.split(" ")), in_table=True).replace("\n", " ") for cell in cells]
-    )
-    return f"| {' | '.join(texts)} |"
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    return escape(text.replace("\n", " "), in_table=True)
 
 
 def _line(text: str) -> str:

@@ -101,17 +101,20 @@
   }
 
   /* The theme puts the button that copies code into a landmark, once it has seen the code. Two of them need names. */
-  const named = new MutationObserver(() => {
+  function name() {
     document.querySelectorAll("nav.md-code__nav:not([aria-label])").forEach((nav) => {
       const count = document.querySelectorAll("nav.md-code__nav[aria-label]").length;
       nav.setAttribute("aria-label", `Code ${count + 1}`);
     });
-  });
+  }
+
+  const naming = new MutationObserver(name);
 
   function begin() {
-    named.disconnect();
+    name();
+    naming.disconnect();
     const article = document.querySelector(".md-content article");
-    if (article?.querySelector("pre")) named.observe(article, { childList: true, subtree: true });
+    if (article?.querySelector("pre")) naming.observe(article, { childList: true, subtree: true });
     document.querySelectorAll("[data-script]").forEach(({ dataset }) => load(dataset.script));
     /* An address that carries a version: what the number was then stands beside it. */
     if (location.search.includes("published=")) load("assets/cited-then.js");

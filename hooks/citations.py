@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from hooks.markup import escaped
+from hooks.tex import tex
 
 UNPUBLISHED = "unpublished"
 """The version of a site that was never published."""
@@ -271,44 +272,6 @@ def _apa_name(author: Author) -> str:
         return line(author.name)
     initials = " ".join(f"{part[0]}." for part in line(author.given).split())
     return f"{line(author.name)}, {initials}" if initials else line(author.name)
-
-
-_TEX = {
-    "\\": r"{\textbackslash}",
-    "~": r"{\textasciitilde}",
-    "^": r"{\textasciicircum}",
-    **{character: f"\\{character}" for character in "&%$#_"},
-}
-_PAIR = {"{": r"\{", "}": r"\}"}
-_ALONE = {"{": r"{\textbraceleft}", "}": r"{\textbraceright}"}
-"""BibTeX counts braces even after a backslash, so one without its other has a name."""
-
-_LIGATURES = {"--", "``", "''", "?`", "!`", ",,", "<<", ">>"}
-"""What TeX prints as one sign."""
-
-
-def tex(text: str) -> str:
-    """Text as TeX writes it, so that BibTeX and what reads it give the text back."""
-    paired = _paired(text)
-    made = ""
-    for index, character in enumerate(text):
-        if text[index - 1 : index + 1] in _LIGATURES:
-            made += "{}"
-        braces = _PAIR if index in paired else _ALONE
-        made += braces.get(character) or _TEX.get(character, character)
-    return made
-
-
-def _paired(text: str) -> set[int]:
-    """The places of braces that open and close one another."""
-    waiting: list[int] = []
-    found: set[int] = set()
-    for index, character in enumerate(text):
-        if character == "{":
-            waiting.append(index)
-        elif character == "}" and waiting:
-            found |= {waiting.pop(), index}
-    return found
 
 
 def _braced(text: str) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 import yaml
 
 from hooks.cache import Cache, digest, file_digest
-from hooks.citations import tex
 from hooks.errors import Place, PublishError, nearest
 from hooks.notebook_pages import Notebook
 from hooks.records import Record
+from hooks.tex import tex
 
 FILE = "references.bib"
 

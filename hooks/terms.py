@@ -18,7 +18,17 @@ _TAGS = {f"h{level}" for level in range(1, 7)} | {
     "a", "abbr", "bdi", "button", "code", "dt", "figure", "kbd", "label", "pre", "script", "style", "summary", "sup",
     "svg", "template",
 }  # fmt: skip
-_CLASSES = {"quantity", "number-label", "tokens", "claim-mark", "measured-in", "numbers", "machine-switch"}
+_CLASSES = {
+    "quantity",
+    "number-label",
+    "tokens",
+    "claim-mark",
+    "measured-in",
+    "numbers",
+    "machine-switch",
+    "own-text",
+    "calculator",
+}
 _INTRODUCES = {"em", "strong"}
 
 

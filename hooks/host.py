@@ -317,11 +317,14 @@ def _draw(build: Build, config: MkDocsConfig, pages: Iterable[Page]) -> None:
     mark = assets / "mark.svg"
     if mark.is_file():
         build.draw(TOUCH_ICON, png_job(mark.read_text(encoding="utf-8"), assets / "fonts", TOUCH_ICON_WIDTH))
-    for page in pages if config.site_url else ():
+    address = config.site_url
+    if not address:
+        return
+    for page in pages:
         # What is generated may be a thousand pages: they share the card of the home page.
         own = page.file.generated_by is None
         name = cards.path(page.file.dest_uri if own else "index.html")
-        page.meta["card"] = urljoin(config.site_url, name)
+        page.meta["card"] = urljoin(address, name)
         if own:
             title = unescape(str(page.meta.get("title") or page.title or config.site_name))
             description = str(page.meta.get("description") or config.site_description or "")

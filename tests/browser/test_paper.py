@@ -65,7 +65,7 @@ def test_a_page_on_paper(site: Site, visit: Open) -> None:
     sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4", prefer_css_page_size=True)))
     assert 3 <= sheets <= 8
     page.goto(site.url + "feel-of-speed.html")
-    expect(page.locator(".replay-answer")).to_be_visible()
+    assert (page.locator(".replay-answer").bounding_box() or {"height": 0})["height"] > 30
     expect(page.locator(".replay-lanes")).not_to_be_visible()
 
 

@@ -83,8 +83,8 @@ def make(
     )
     found |= ledger_pages.scripts(ledger, numbers, book.definitions)
     path = book.store.folder / ledger_file.FILE
-    if path.is_file():
-        found[ledger_pages.FILE] = path.read_text(encoding="utf-8")
+    # Before the first publication it has no lines; the page of changes links it all the same.
+    found[ledger_pages.FILE] = path.read_text(encoding="utf-8") if path.is_file() else ""
     return found
 
 

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from datetime import UTC, datetime
+from functools import partial
 from html import escape, unescape
 from pathlib import Path
 from time import time

@@ -21,11 +21,15 @@ from tests.publish.fixture_data import (
     GEMM_CEILING,
     GPU_SPEED,
     IDLE_WATTS,
+    KV_BYTES,
     PARAMETERS,
     READ_CEILING,
 )
 
 Edit = Callable[[dict[str, Any]], object]
+
+STEP_BYTES = 4 * PARAMETERS + 500 * KV_BYTES
+"""What a decode step of the fixture reads at depth 500: every weight, and the cache."""
 
 CONTAMINATED = {"kind": "contaminated", "reason": "another process took the machine"}
 
@@ -64,7 +68,7 @@ def test_a_share_is_taken_of_the_ceiling_beside_each_sample(empty_data: Path) ->
 
     moved, still = edited(empty_data, move), READ_CEILING
     share = moved.read("decode.share_of_read_ceiling")
-    assert share.value == pytest.approx(4 * PARAMETERS / 0.355 / still)
+    assert share.value == pytest.approx(STEP_BYTES / 0.355 / still)
     assert share.half is not None and share.half < 0.1 * (share.value or 0)
     assert moved.read("decode.seconds_per_token").half > 0.3  # type: ignore[operator]
     assert "measured right before and right after each sample" in row(share, "Ceiling")
@@ -96,7 +100,7 @@ def test_a_share_above_one_is_refused_with_its_reason(empty_data: Path) -> None:
 
 def test_least_time_is_bytes_over_bandwidth(book: Book) -> None:
     least = book.read("decode.least_seconds_per_token").value
-    assert least == pytest.approx(4 * PARAMETERS / READ_CEILING)
+    assert least == pytest.approx(STEP_BYTES / READ_CEILING)
     assert book.read("time.decode_over_least").value == pytest.approx(0.355 / least)  # type: ignore[operator]
 
 

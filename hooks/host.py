@@ -35,6 +35,7 @@ from hooks.catalogue.catalogue import QUANTITIES, RUNS
 from hooks.citations import Author
 from hooks.citing import Description
 from hooks.errors import PublishError
+from hooks.minified import SUFFIXES, minified
 from hooks.other_forms import Outline
 from hooks.painter import png_job
 from hooks.rendered import Recording, restore
@@ -43,6 +44,7 @@ READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""
 
 HOSTING = "docs/reference/hosting.md"
+ASSETS = "assets/"
 TOUCH_ICON = "assets/touch-icon.png"
 TOUCH_ICON_WIDTH = 180
 
@@ -138,7 +140,11 @@ def _notebooks(config: MkDocsConfig) -> dict[str, tuple[Path, str]]:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Make pages of the notebooks."""
+    """Make pages of the notebooks, and have our own style sheets and scripts written without comments."""
+    for file in files:  # the theme's are among them, and are minified
+        ours = file.src_dir == config.docs_dir and file.src_uri.startswith(ASSETS)
+        if ours and file.src_uri.endswith(SUFFIXES):
+            file.content_string = minified(file.src_uri, file.content_string)
     notebooks = [
         file
         for file in files
@@ -257,7 +263,9 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
     for uri, html in build.finish(contents).items():
         pages[uri].content = html
     ended = [_site_page(page) for page in pages.values() if page.content is not None]
-    descriptions = {uri: str(page.meta["description"]) for uri, page in pages.items() if page.meta.get("description")}
+    descriptions = {
+        uri: str(page.meta["description"]) for uri, page in pages.items() if page.meta.get("description")
+    }
     for uri, html in build.end_pages(ended, descriptions).items():
         pages[uri].content = html
     finished = {uri: page.content for uri, page in pages.items() if page.content is not None}
@@ -341,10 +349,11 @@ def _description(config: MkDocsConfig, root: Path) -> Description:
     """What citations say of the site. Without CITATION.cff its author is who mkdocs.yml names, or the site itself."""
     path = root / repository.FILE
     found = repository.read(path) if path.is_file() else None
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or time())
     return Description(
         site=config.site_name,
         authors=found.authors if found else (Author(config.site_author or config.site_name),),
-        date=datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or time()), UTC).date().isoformat(),
+        date=datetime.fromtimestamp(seconds, UTC).date().isoformat(),
         address=f"{config.site_url.rstrip('/')}/" if config.site_url else None,
         elsewhere=found.address if found else None,
     )
@@ -356,8 +365,8 @@ def _outline(config: MkDocsConfig, pages: Mapping[str, Page]) -> tuple[str, dict
     sections: dict[str, str] = {}
     page = first[0] if first else None
     while page is not None:
-        section = page.ancestors[-1].title if page.ancestors else "Pages"
-        sections[page.file.src_uri] = str(section)
+        above = [*page.ancestors]
+        sections[page.file.src_uri] = str(above[-1].title if above else "Pages")
         page = page.next_page
     return config.site_description or config.site_name, sections
 

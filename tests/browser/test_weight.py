@@ -101,3 +101,30 @@ def test_a_page_made_of_a_notebook_is_light(address: str, visit: Open) -> None:
     assert len(answer.body()) <= 150_000
     assert window.page.locator("figure.chart").count() >= 2
     assert window.foreign == []
+
+
+def test_a_minified_style_sheet_has_the_rules_of_its_source(address: str, visit: Open) -> None:
+    page = visit().page
+    page.goto(f"{address}{PRIMER}.html")
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/assets").glob("*.css")}
+    different = page.evaluate(
+        """async ([folder, sources]) => {
+          const rules = (text) => {
+            const sheet = new CSSStyleSheet();
+            sheet.replaceSync(text);
+            // Values with variables stand there as they were typed.
+            return [...sheet.cssRules].map((rule) => rule.cssText.replace(/, /g, ","));
+          };
+          const found = [];
+          for (const [name, source] of Object.entries(sources)) {
+            const written = await (await fetch(folder + name)).text();
+            if (written.length >= source.length) found.push(`${name}: not minified`);
+            const [is, was] = [rules(written), rules(source)];
+            was.forEach((rule, at) => { if (rule !== is[at]) found.push(`${name}: ${rule} became ${is[at]}`); });
+            if (is.length !== was.length) found.push(`${name}: ${was.length} rules became ${is.length}`);
+          }
+          return found;
+        }""",
+        [f"{address}assets/", sources],
+    )
+    assert sources and different == []

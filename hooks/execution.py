@@ -184,7 +184,13 @@ def _warm(folder: Path) -> None:
     from mkdocs_jupyter.nbconvert2 import nb2html
 
     path = folder / "empty.ipynb"
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": "1"}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": "1",
+    }
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}))
     nb2html(str(path), custom_mathjax_url="")
 

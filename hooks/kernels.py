@@ -1,4 +1,4 @@
-"""How mkdocs-jupyter's kernels start, are found ready, and end: without waiting for what nobody waits for. Executes no cell.
+"""How mkdocs-jupyter's kernels start, are found ready and end: without needless waiting. Executes no cell.
 
 jupyter_client has a new kernel print for a fifth of a second, in case somebody wants to read it, and looks ten times a
 second whether one has ended.
@@ -17,7 +17,7 @@ from queue import Empty
 from typing import Any
 from uuid import uuid4
 
-from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -32,7 +32,7 @@ _END_S = 2.0
 class Client(AsyncKernelClient):
     """A client that is ready as soon as the kernel has answered and is heard."""
 
-    async def wait_for_ready(self, timeout: float | None = None) -> None:  # type: ignore[override]
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
         """Wait for the first answer. What else the kernel says of itself answers no cell, and nbclient passes it over.
 
         Raises:
@@ -52,7 +52,7 @@ class Client(AsyncKernelClient):
 
 
 class Manager(AsyncKernelManager):
-    """A kernel that is talked to over sockets of its own in a folder: of two that start at once, TCP may give both one port."""
+    """A kernel that is talked to over sockets in a folder of its own: TCP may give two that start at once one port."""
 
     client_factory = Type(Client, klass=AsyncKernelClient)
     transport = Unicode("ipc" if CAN_FORK else "tcp")

@@ -306,7 +306,8 @@ class Build:
         if good:
             replace_text(self.memory / LAST_GOOD, text)
             self.site.gallery.keep()
-            if self.basis() == self.shelf.basis:  # else something was saved meanwhile, and who knows which page has it
+            # Otherwise something was saved meanwhile, and who knows which page has it.
+            if self.basis() == self.shelf.basis:
                 self.shelf.keep()
             self.kept.put("state", "last", self.state)
             of_environment(self.kept).put("quantiles", _quantiles_key(), estimates.QUANTILES)

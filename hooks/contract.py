@@ -30,8 +30,8 @@ RESTORE = "restore the file: `git checkout -- {path}`"
 class Contract:
     """schema.json with a check for each kind of record, built when one is to be checked.
 
-    A compiled check says yes or no, tens of times faster than jsonschema, which then explains a no. What `kept` holds was
-    checked before, by this code and against this schema.
+    A compiled check says yes or no, tens of times faster than jsonschema, which then explains a no. What `kept` holds
+    was checked before, by this code and against this schema.
     """
 
     def __init__(self, path: Path, kept: Cache | None = None) -> None:

@@ -57,7 +57,11 @@ class Site:
 
     @classmethod
     def open(
-        cls, site_data: Path, quantities_file: Path, kept: Cache | None = None, glossary_file: Path | None = None
+        cls,
+        site_data: Path,
+        quantities_file: Path,
+        kept: Cache | None = None,
+        glossary_file: Path | None = None,
     ) -> Site:
         """Read site_data/, quantities.toml, the works beside it, and the glossary where pages are to explain its terms.
 
@@ -82,7 +86,10 @@ class SplicedExtension(Extension):
             "quantities": ["docs/quantities.toml", "The list of numbers that a page may state"],
             "page": ["page", "What errors call the page, where the program that converts it does not say"],
             "cache": ["", "Folder where results are kept between conversions; empty for none"],
-            "glossary": ["", "The glossary whose terms pages explain, in the folder of the pages; empty for none"],
+            "glossary": [
+                "",
+                "The glossary whose terms pages explain, in the folder of the pages; empty for none",
+            ],
         }
         self.site: Site | None = None
         self.page: PageState | None = None

@@ -30,7 +30,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What that takes: weights and cache are kept; `read_bytes` are read and `flop` operations done in a decode step."""
+    """What that takes: weights and cache stay; `read_bytes` are read and `flop` operations done in a decode step."""
 
     parameters: int
     cache_elements_per_token: int

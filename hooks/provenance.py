@@ -160,7 +160,9 @@ def relative(path: str, uri: str) -> str:
 
 def _former_anchors(reading: Reading, page: PageState, alias: str | None) -> list[Element]:
     """Empty elements with the anchors that the number had under former names, so that links to those lead to it."""
-    aliases = [f":{name}" for name in (alias, *(reading.alias.was if reading.alias else ()))] if alias else [""]
+    aliases = (
+        [f":{name}" for name in (alias, *(reading.alias.was if reading.alias else ()))] if alias else [""]
+    )
     names = [f"{id_}{of}" for id_ in (reading.id, *reading.was) for of in aliases]
     anchors = (page.anchor(name) for name in names[1:])
     return [element("span", {"id": anchor}) for anchor in anchors if anchor]
@@ -222,7 +224,9 @@ def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = Fal
                 + (f" It was {imported(run)}." if run.origin else ""),
             )
         )
-    told = [element("a", {"href": relative(note, uri)}, _note_name(note)) for note in sorted(notes) if note != uri]
+    told = [
+        element("a", {"href": relative(note, uri)}, _note_name(note)) for note in sorted(notes) if note != uri
+    ]
     if told:
         parts: list[str | Element] = ["How it was measured: "]
         for link in told:

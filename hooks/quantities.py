@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks import expressions, former, formatting
+from hooks import expressions, formatting, former
 from hooks.definitions import FOREIGN, WEIGHTS, Alias, Definition, Definitions, Measured, check_names
 from hooks.errors import Place, PublishError, nearest
 from hooks.fields import FIELDS
@@ -201,9 +201,7 @@ class _Reader:
                 mend="say where the number comes from",
             )
         optional = {
-            key: self.value(found, key, type_, id_, place)
-            for key, type_ in _OPTIONAL.items()
-            if key in found
+            key: self.value(found, key, type_, id_, place) for key, type_ in _OPTIONAL.items() if key in found
         }
         self.one_of(optional.get("show", "si"), formatting.STYLES, "show", id_, place)
         self.one_of(optional.get("run", next(iter(aliases))), aliases, "run", id_, place)

@@ -46,6 +46,6 @@ def _unsteady(timed: Sequence[Sample]) -> Iterator[str]:
         if high > low * (1 + STEADY_WITHIN):
             ends = formatting.number(low, unit, digits=2), formatting.number(high, unit, digits=2)
             yield (
-                f"{what} went between {ends[0]} and {ends[1]} beside the samples (10th to 90th percentile), as on a host "
-                "that others share"
+                f"{what} went between {ends[0]} and {ends[1]} beside the samples (10th to 90th percentile), as on a "
+                "host that others share"
             )

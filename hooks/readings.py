@@ -35,8 +35,8 @@ class Reading:
 
     `kind` is measured, derived, computed, published, cited or range. `estimate` is None for a refusal and for a
     range. `low` and `high` are the interval's ends, or those of the range; None where there are none. `about` is the
-    run whose facts a formula took; `others` are the names of its inputs' runs. `remarks` are rows for the popover. `was`
-    are former ids.
+    run whose facts a formula took; `others` are the names of its inputs' runs. `remarks` are rows for the popover.
+    `was` are former ids.
     """
 
     id: str

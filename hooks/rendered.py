@@ -1,9 +1,9 @@
 """Rendered pages kept between builds: when one still holds, and what it left behind. Renders none, knows no host.
 
 A page is made of its source, and of all that a build can read: docs/, the configuration, the data's records and
-definitions, the code, the packages. One hash of all of that is the basis, and when it is another, every page is rendered
-anew. The samples of runs are by far the most of the data, so they alone are traced: a page holds for as long as those of
-the runs behind it are as they were.
+definitions, the code, the packages. One hash of all of that is the basis, and when it is another, every page is
+rendered anew. The samples of runs are by far the most of the data, so they alone are traced: a page holds for as long
+as those of the runs behind it are as they were.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ class Recording:
         self._files.update(files)
         self._parts.update(parts)
         site.files, site.gallery.parts = self._files, self._parts
-        used = {
-            item.name: getattr(state, item.name) for item in fields(state) if item.name not in _OF_SOURCE
-        }
+        used = {item.name: getattr(state, item.name) for item in fields(state) if item.name not in _OF_SOURCE}
         return Rendered(left, used, files, parts), frozenset(self._trace)
 
 

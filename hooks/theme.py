@@ -9,7 +9,10 @@ _WRONG = (
     ('type="checkbox" id="__drawer" autocomplete="off"', 'type="checkbox" id="__drawer"'),
     ('type="checkbox" id="__search" autocomplete="off"', 'type="checkbox" id="__search"'),
     # A dialog needs a name.
-    ('data-md-component="search" role="dialog">', 'data-md-component="search" role="dialog" aria-label="Search">'),
+    (
+        'data-md-component="search" role="dialog">',
+        'data-md-component="search" role="dialog" aria-label="Search">',
+    ),
 )
 
 

@@ -50,9 +50,7 @@ def roofline(asked: Asked) -> Chart:
     ceilings = list(measured(asked.run))
     cited = cited_by(asked)
     drawn = [point for point in points if point.intensity is not None]
-    refusal = (
-        None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), NOTHING)
-    )
+    refusal = None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), NOTHING)
     notes = (
         words.bars([point.rate for point in points]),
         bands(ceilings),

@@ -3,8 +3,8 @@
 The same generated pages, numbers, charts, notebooks and samples (tests/bench/content.py) are built here and with
 mkdocs-macros, mkdocs-charts and mkdocs-jupyter, in pairs, one after the other. Asked is the time
 
-- of a cold build: nothing kept from an earlier one, but what each environment keeps of its own packages (compiled Python; here
-  also the theme's templates, Vega's script and quantiles);
+- of a cold build: nothing kept from an earlier one, but what each environment keeps of its own packages (compiled
+  Python; here also the theme's templates, Vega's script and quantiles);
 - after a change of data that the notebooks read: here they are executed again, there they stay as they were;
 - after a change of data that no notebook reads.
 

@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 from tests.publish.fixture_data import ROOT
-from tests.publish.serving import edits, serving
 from tests.publish.project import Project
+from tests.publish.serving import edits, serving
 
 
 def small(folder: Path) -> None:

@@ -536,7 +536,9 @@ def calculator_without_machines(place: Workplace) -> object:
     folder = fixture_data.site_data(place.folder / "site_data")
     path = place.folder / "quantities.toml"
     path.write_text(f'{HEAD}none_yet = "nothing was measured yet"\n', encoding="utf-8")
-    return convert("# Page {#page}\n\n{{ calculator }}\n", Site(Book(store.load(folder), quantities.read(path))))
+    return convert(
+        "# Page {#page}\n\n{{ calculator }}\n", Site(Book(store.load(folder), quantities.read(path)))
+    )
 
 
 @case

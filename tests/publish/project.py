@@ -100,7 +100,9 @@ class Project:
             elif source.is_file():
                 shutil.copy(source, target)
         quantities = folder / "docs/quantities.toml"  # the one note of this project has measured all of them
-        text = re.sub(r'^note = "notes/.*"$', 'note = "notes/note.ipynb"', quantities.read_text("utf-8"), flags=re.M)
+        text = re.sub(
+            r'^note = "notes/.*"$', 'note = "notes/note.ipynb"', quantities.read_text("utf-8"), flags=re.M
+        )
         quantities.write_text(text, encoding="utf-8")
         fixture_data.site_data(folder / "site_data")
         fixture_data.write_run(folder / "site_data")

@@ -147,7 +147,9 @@ def test_text_comes_back_and_nothing_in_it_is_markup(source: str) -> None:
 @given(hostile)
 def test_a_cell_and_code_give_their_text_back(source: str) -> None:
     line = words(source) or "x"
-    table = f"<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>{escaped(line)}</td></tr></tbody></table>"
+    table = (
+        f"<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>{escaped(line)}</td></tr></tbody></table>"
+    )
     soup = rendered(convert(table))
     assert [words(cell.get_text()) for cell in soup.find_all("td")] == [line]
     assert {tag.name for tag in soup.find_all()} == {"table", "thead", "tbody", "tr", "th", "td"}

@@ -185,7 +185,9 @@ def test_two_processes_give_no_interval_and_two_digits(empty_data: Path) -> None
     assert reading.interval_text() is None and reading.text() == f"350{SPACE}ms"
     verdict = book.evaluate("decode.seconds_per_token.low > 0")
     assert verdict.result is None and verdict.refusal is not None
-    assert verdict.refusal.reason == "Decode, 500 tokens deep: measured in 2 processes, and an interval takes 3"
+    assert (
+        verdict.refusal.reason == "Decode, 500 tokens deep: measured in 2 processes, and an interval takes 3"
+    )
 
 
 def test_a_resumed_round_counts_as_one_process(empty_data: Path) -> None:

@@ -21,8 +21,10 @@ PAGES = {
     "formula.md": "A ratio: {{ time.decode_over_prefill }}. {{ claim time.decode_over_prefill > 1 }}\n",
     "chart.md": "# Chart\n\n{{ chart time-per-token }}\n\n{{ measured-in }}\n",
     "table.md": "{{ when decode.seconds_per_token > 0.3 }}\n\nSlow.\n\n{{ otherwise }}\n\nFast.\n\n{{ end }}\n",
-    "small.md": "Small: {{ decode.seconds_per_token run=real-weights }}.\n\n{{ chart time-per-token run=real-weights }}\n",
-    "facts.md": "{{ model qwen2.5-1.5b.parameters }} in all. {{ tokens \"Spliced inference\" }}\n",
+    "small.md": (
+        "Small: {{ decode.seconds_per_token run=real-weights }}.\n\n{{ chart time-per-token run=real-weights }}\n"
+    ),
+    "facts.md": '{{ model qwen2.5-1.5b.parameters }} in all. {{ tokens "Spliced inference" }}\n',
 }
 OF_MAIN = {"measured.md", "formula.md", "chart.md", "table.md"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.publish.serving import edits, serving
 from tests.publish.project import Project
+from tests.publish.serving import edits, serving
 
 
 def test_every_kind_of_change_shows(tmp_path: Path) -> None:

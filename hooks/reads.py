@@ -53,7 +53,9 @@ def watched(book: Book, seen: Seen) -> Book:
     """The book, noting in `seen` all that it is asked from now on."""
 
     def note(read: Read, result: Any) -> None:
-        seen[text(read)] = fingerprint(result)
+        key = text(read)
+        if key not in seen:  # an open book says the same each time; a chart asks for a model at each point
+            seen[key] = fingerprint(result)
 
     return cast(Book, _Watched(book, (), note))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SUFFIX = ".md"
 
 _LINK = re.compile(r'(?P<before><a\b[^<>]*? href=")(?P<path>[^"#?:]+)\.html(?=["#])')
+_SLOT = re.compile(r'(<(?:bdi|svg)\b[^<>]*? data-slot=")[^"]*')
 _LEFT_OUT = {"svg", "canvas", "script", "style", "template", "noscript"}
 _LEFT_OUT |= {"form", "search", "label", "input", "select", "textarea", "output", "button"}
 _LEFT_OUT_CLASSES = {
@@ -75,7 +76,8 @@ def convert(html: str, page: str, pages: Collection[str], kept: Cache) -> str:
         target = posixpath.normpath(posixpath.join(folder, f"{match['path']}.html"))
         return f"{match['before']}{match['path']}{SUFFIX if target in pages else '.html'}"
 
-    html = _LINK.sub(lead_to_markdown, html)
+    # A slot's name is a hash of what will stand in it, which no Markdown shows: it may change alone.
+    html = _SLOT.sub(r"\1slot", _LINK.sub(lead_to_markdown, html))
     key = digest("markdown", _MADE_WITH, html)
     made = kept.get("markdown", key)
     if not isinstance(made, str):

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import feedparser
 import pytest
@@ -123,6 +124,17 @@ print("a")
 
 def test_a_page_as_markdown() -> None:
     assert convert(PAGE, "notes/note.html") == MARKDOWN
+
+
+def test_what_stands_in_slots_is_no_part_of_the_markdown_nor_of_what_it_is_made_of(tmp_path: Path) -> None:
+    kept = Cache(tmp_path)
+    page = '<p>Seen <b>354 ms</b> <bdi data-slot="{}"></bdi> today.<svg data-size="wide" data-slot="{}"></svg></p>'
+    made = [
+        markdown_form.convert(page.format(*names), "index.html", PAGES, kept)
+        for names in (("0a", "[&quot;spec&quot;]"), ("0b", "x"))
+    ]
+    assert made[0] == made[1] == convert(page.format("0a", "0b")), "a page is the same with other popovers"
+    assert len(list(tmp_path.rglob("*.json"))) == 1, "and is not made again"
 
 
 @given(hostile.filter(words))

@@ -15,9 +15,10 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from typing import Any
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 from hooks import tokens
-from hooks.cache import Cache, digest, file_digest
+from hooks.cache import Cache, digest, file_digest, of_environment
 from hooks.errors import Place, PublishError
 from hooks.store import Store
 
@@ -63,7 +64,7 @@ def script(store: Store, name: str, kept: Cache) -> Script:
     key = _key(store, name)
     known = kept.get("browser-tokenizer", key)
     if known is None:
-        text = _text(store, name)
+        text = _text(store, name, kept)
         size = len(gzip.compress(text.encode(), 9, mtime=0))
         known = {"text": text, "sha256": hashlib.sha256(text.encode()).hexdigest(), "gzip_bytes": size}
         kept.put("browser-tokenizer", key, known)
@@ -104,9 +105,10 @@ def _key(store: Store, name: str) -> str:
     return digest("browser-tokenizer", dict(store.tokenizers[name]), sources, version("tokenizers"))
 
 
-def _text(store: Store, name: str) -> str:
+def _text(store: Store, name: str, kept: Cache) -> str:
     origin = json.loads((FOLDER / "origin.json").read_text(encoding="utf-8"))
-    made = data(json.loads(tokens.content(store, name)), Place(str(tokens.file_of(store, name))))
+    place = Place(str(tokens.file_of(store, name)))
+    made = data(json.loads(tokens.content(store, name)), place, of_environment(kept))
     return "\n".join(
         [
             f"/* {origin['title']} {origin['version']} ({origin['licence']}, {origin['url']}) and the "
@@ -132,8 +134,16 @@ def _licence(store: Store, name: str) -> str:
     return f"{title}\n\n{of_library}\n\n{store.tokenizers[name]['title']}\n\n{of_tokenizer}"
 
 
-def data(tokenizer: dict[str, Any], place: Place) -> dict[str, Any]:
-    """What `cutter` in browser/tokenizer.js takes, from a tokenizer.json."""
+def data(tokenizer: dict[str, Any], place: Place, tables: Cache | None = None) -> dict[str, Any]:
+    """What `cutter` in browser/tokenizer.js takes, from a tokenizer.json.
+
+    Args:
+        tokenizer: What the file holds.
+        place: The file.
+        tables: Where the characters of rules are kept. They are made of the package that cuts text alone, which is
+            asked about each character that there is.
+    """
+    tables = tables or Cache(None)
     model = dict(tokenizer["model"])
     entries = _entries(model.pop("vocab"), place)
     cuts = _cuts(model.pop("merges"), entries, place)
@@ -147,8 +157,8 @@ def data(tokenizer: dict[str, Any], place: Place) -> dict[str, Any]:
         "entries": "\n".join(entries),
         "cuts": "".join(chr(ZERO + cut) for cut in cuts),
         "zero": ZERO,
-        "touched": _set(touched_by_nfc()) if normalizer else "",
-        "rest": {**rest, "pre_tokenizer": _spelled_out(rest["pre_tokenizer"]), "model": model},
+        "touched": _listed("touched by NFC", touched_by_nfc, tables) if normalizer else "",
+        "rest": {**rest, "pre_tokenizer": _spelled_out(rest["pre_tokenizer"], tables), "model": model},
     }
 
 
@@ -182,23 +192,35 @@ def _unlike(what: str, expected: str, found: Any, place: Place) -> PublishError:
     )
 
 
-def _spelled_out(rules: dict[str, Any]) -> dict[str, Any]:
+def _listed(name: str, make: Callable[[], Iterable[str]], tables: Cache) -> str:
+    """What `_set` makes of characters, kept under this name for this package and this code."""
+    key = digest("characters", name, version("tokenizers"), sys.version, file_digest(__file__))
+    known = tables.get("characters", key)
+    if not isinstance(known, str):
+        known = _set(make())
+        tables.put("characters", key, known)
+    return known
+
+
+def _spelled_out(rules: dict[str, Any], tables: Cache) -> dict[str, Any]:
     """The rules that split text into words, each property of Unicode in their patterns as a list of characters."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: spelled(item) if key == "Regex" else walk(item) for key, item in value.items()}
+            return {
+                key: spelled(item, tables) if key == "Regex" else walk(item) for key, item in value.items()
+            }
         return [walk(item) for item in value] if isinstance(value, list) else value
 
     return walk(rules)  # type: ignore[no-any-return]
 
 
-def spelled(pattern: str) -> str:
+def spelled(pattern: str, tables: Cache) -> str:
     r"""The pattern with `\p{…}` spelled out, inside and outside of brackets."""
     made, depth = "", 0
     for part in re.findall(r"\\p\{[^}]*\}|\\.|.", pattern, re.DOTALL):
         if part.startswith("\\p{"):
-            listed = _set(members(part))
+            listed = _listed(part, partial(members, part), tables)
             made += listed if depth else f"[{listed}]"
             continue
         depth += (part == "[") - (part == "]")

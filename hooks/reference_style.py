@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pybtex.backends.html import Backend as HtmlBackend
+from pybtex.style.formatting import toplevel
 from pybtex.style.formatting.unsrt import Style as UnsrtStyle
-from pybtex.style.template import field, href, join, sentence
+from pybtex.style.template import field, href, join, optional, sentence
 
 from hooks.markup import escaped
 
@@ -28,6 +29,19 @@ class Style(UnsrtStyle):  # type: ignore[misc]
         """The title as it is written: a bibliography for people keeps its capitals."""
         title = field(which_field)
         return sentence[title] if as_sentence else title
+
+
+class SourceStyle(Style):
+    """The same for fields that are plain text: a backslash, a dollar or a brace in them is no TeX."""
+
+    def get_misc_template(self, entry: Any) -> Any:
+        """Title, publisher, place, address and when it was read."""
+        return toplevel[
+            sentence[field("title", raw=True)],
+            sentence[optional[field("howpublished", raw=True)]],
+            sentence[optional[field("note", raw=True)]],
+            self.format_web_refs(entry),
+        ]
 
 
 class Backend(HtmlBackend):  # type: ignore[misc]

@@ -19,7 +19,6 @@ from hooks.cache import Cache, digest, file_digest
 from hooks.errors import Place, PublishError, nearest
 from hooks.notebook_pages import Notebook
 from hooks.records import Record
-from hooks.tex import tex
 
 FILE = "references.bib"
 
@@ -100,8 +99,8 @@ def read(path: Path, sources: Mapping[str, Record], kept: Cache | None = None) -
     """
     kept = kept or Cache(None)
     origins = {name: source["origin"] for name, source in sources.items()}
-    code = Path(__file__)
-    key = digest("references", version("pybtex"), file_digest(path), origins, file_digest(code))
+    code = [file_digest(Path(__file__).with_name(name)) for name in ("references.py", "reference_style.py")]
+    key = digest("references", version("pybtex"), file_digest(path), origins, code)
     made = kept.get("references", key)
     if made is None:
         made = [asdict(work) for work in _works(path, origins)]
@@ -149,21 +148,22 @@ def _works(path: Path, origins: Mapping[str, Record]) -> Iterator[Work]:
         yield Work(name, label + letter, f"{label}{letter} {made}", made)
     for name, origin in origins.items():
         fields = {
-            "title": f"{{{tex(origin['title'])}}}",
-            "howpublished": tex(origin["publisher"]),
-            "note": tex(origin.get("place") or ""),
+            "title": origin["title"],
+            "howpublished": origin["publisher"],
+            "note": origin.get("place") or "",
             "url": origin.get("url") or "",
             "urldate": origin["accessed"],
         }
         entry = Entry("misc", fields={key: value for key, value in fields.items() if value})
-        yield Work(name, origin["title"], origin["title"], _formatted(entry))
+        yield Work(name, origin["title"], origin["title"], _formatted(entry, is_tex=False))
 
 
-def _formatted(entry: Any) -> str:
+def _formatted(entry: Any, *, is_tex: bool = True) -> str:
     """The reference as HTML, with nothing in it that a work's text could have put there as markup."""
-    from hooks.reference_style import Backend, Style
+    from hooks.reference_style import Backend, SourceStyle, Style
 
-    return str(Style().format_entry("", entry).text.render(Backend("utf-8")))
+    style = Style() if is_tex else SourceStyle()
+    return str(style.format_entry("", entry).text.render(Backend("utf-8")))
 
 
 def _label(entry: Any) -> str:

@@ -99,6 +99,20 @@ def test_sources_of_cited_numbers_are_listed_and_can_be_cited(citing_site: Site)
     assert "Qwen2.5 Speed Benchmark" in item.text and "Qwen team" in item.text
 
 
+def test_a_source_is_named_to_the_letter(folder: Path) -> None:
+    odd = r"50 % {of} $1 & \emph{x} ~ ^ # _ -- {{ y }} \ z"
+    origin = {
+        "title": odd,
+        "publisher": odd,
+        "place": odd,
+        "url": "https://example.org/",
+        "accessed": "2026-01-02",
+    }
+    work = references.read(folder / references.FILE, {"odd": {"origin": origin}}).find("odd")
+    listed = BeautifulSoup(work.html, "html.parser").text
+    assert listed == "\n".join([f"{odd}."] * 3) + "\nhttps://example.org/ (visited on 2026-01-02)."
+
+
 def test_the_list_stands_where_the_page_asks_for_it(citing_site: Site) -> None:
     page = convert("{{ references }}\n\nA [@one].", citing_site)
     blocks = [tag.name for tag in page.find_all(recursive=False)]

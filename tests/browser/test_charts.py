@@ -317,7 +317,7 @@ def test_navigation_by_click_and_back_keeps_charts_answering(chart_site: Site, v
     page.goto(chart_site.url + "charts.html")
     page.evaluate("window.sameDocument = true")
     explore(figure(page))
-    page.locator(".md-content a", has_text="More").click()
+    page.locator(".md-content a", has_text="More").first.click()
     page.wait_for_url("**/more.html")
     page.locator("#below").wait_for(state="attached")
     expect(page.locator(".chart-live")).to_have_count(0)

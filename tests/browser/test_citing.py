@@ -117,7 +117,10 @@ def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Op
     assert page.evaluate("window.told") is None
     page.locator('.md-content a[href*="2-why-decode-is-slow.html"]').first.click()
     page.wait_for_url("**/2-why-decode-is-slow.html")
-    page.wait_for_function("window.told?.length")
+    # wait_for_function would evaluate text, which the policy refuses.
+    page.evaluate(
+        "new Promise(done => { const look = () => window.told ? done() : setTimeout(look, 20); look() })"
+    )
     assert page.evaluate("window.stayed") is True
     assert page.evaluate("window.told") == ["Why decode is slow"]
     tags = page.locator('head > meta[name^="citation_"]').evaluate_all(

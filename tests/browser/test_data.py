@@ -8,6 +8,7 @@ from html import unescape
 from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
+from playwright.sync_api import expect
 
 from .conftest import Open, Site
 
@@ -79,7 +80,7 @@ def test_a_reader_finds_a_number_by_keyboard_and_comes_to_its_page(site: Site, v
     page.locator(".crumbs a", has_text="Quantities").click()
     page.locator("#data-filter").wait_for()
     page.locator("#data-filter").fill("prefill")
-    page.wait_for_function("document.querySelector('#data-filter-count').textContent.includes(' of ')")
+    expect(page.locator("#data-filter-count")).to_contain_text(" of ")
     assert window.complaints == []
 
 

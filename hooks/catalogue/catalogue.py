@@ -18,7 +18,7 @@ from typing import Any
 from hooks import citations, citing, datapackage, ledger_pages, markdown_form, other_forms, sheets, stated
 from hooks.book import Book
 from hooks.cache import Cache, digest, file_digest
-from hooks.catalogue import api, entries, files, indexes, plain, quantity_page, run_page, shelf
+from hooks.catalogue import api, entries, files, indexes, plain, quantity_page, run_page
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.every_run import EveryRun
 from hooks.catalogue.frame import Frame
@@ -101,12 +101,6 @@ class Catalogue:
         return files.SampleFiles(self.book.definitions.quantities)
 
     @cached_property
-    def shelved(self) -> shelf.Shelf:
-        """Texts of numbers' pages of earlier builds."""
-        runs = [run for run, _ in self.runs]
-        return shelf.Shelf(self.kept, self.entries, runs, self._site, dict(self._models))
-
-    @cached_property
     def stated(self) -> Mapping[str, list[str]]:
         """The pages that state a number of each run, by the run's id."""
         found: dict[str, list[str]] = {}
@@ -181,7 +175,6 @@ class Catalogue:
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="")
-        self.shelved.keep()
         for path, content in self.archives.items():
             files.write_archive(folder / path, content, Path(path).stem)
         files.write_archive(folder / ARCHIVE, self._everything(), Path(ARCHIVE).stem)
@@ -215,39 +208,31 @@ class Catalogue:
             yield f"data/quantities/{entry.id}.samples.csv", sheets.text(files.SAMPLE_COLUMNS, rows)
         if entry.runs:
             yield f"data/quantities/{entry.id}.runs.csv", files.runs_csv(entry)
+        endpoint = api.text(api.quantity(entry, self._site, record))
         note = entry.now.note
-        comes_from = {note: self.titles.get(note, note)} if note else {}
+        content = quantity_page.page(
+            entry,
+            self.entries,
+            cite=_cite(record, entry.id),
+            samples=len(rows),
+            comes_from={note: self.titles.get(note, note)} if note else {},
+            titles=self._models,
+            of=self._series,
+        )
         description = f"{entry.meaning}. {entry.now.text()}."
-
-        def make() -> shelf.Texts:
-            return {
-                "endpoint": api.text(api.quantity(entry, self._site, record)),
-                "content": quantity_page.page(
-                    entry,
-                    self.entries,
-                    cite=_cite(record, entry.id),
-                    samples=len(rows),
-                    comes_from=comes_from,
-                    titles=self._models,
-                    of=self._series,
-                ),
-                "tags": citing.meta_tags(record, description),
-                "markdown": plain.quantity(entry, quantity_path(entry.id), self.site, description),
-            }
-
-        texts = self.shelved.texts(entry, [record, len(rows), comes_from], make)
         page = frame.page(
             path=quantity_path(entry.id),
             title=entry.title,
             description=description,
-            content=texts["content"],
-            head=texts["tags"] + other_forms.markdown_link(quantity_path(entry.id)),
+            content=content,
+            head=citing.meta_tags(record, description) + other_forms.markdown_link(quantity_path(entry.id)),
         )
+        markdown = plain.quantity(entry, quantity_path(entry.id), self.site, description)
         # A former address leads to the same page, which says what the number is called now.
         for id_ in (entry.id, *entry.was):
             yield quantity_path(id_), page
-            yield f"{API}/quantities/{id_}.json", texts["endpoint"]
-            yield markdown_form.path_of(quantity_path(id_)), texts["markdown"]
+            yield f"{API}/quantities/{id_}.json", endpoint
+            yield markdown_form.path_of(quantity_path(id_)), markdown
 
     def _write_runs(self, folder: Path, frame: Frame) -> None:
         gates = self._gates

@@ -330,46 +330,6 @@ def test_a_changed_definition_or_file_is_not_answered_from_what_was_kept(book: B
     assert computed
 
 
-def of_numbers(made: Catalogue) -> dict[str, str]:
-    """What is written of each number, by path."""
-    frame = Frame.of(FRAME, CITING.site, CITING.address)
-    return dict(text for entry in made.entries.values() for text in made._of_entry(entry, frame))
-
-
-def test_pages_of_numbers_are_kept_and_come_back_as_they_were(
-    book: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = Catalogue(book, Cache(tmp_path), pages(book), TITLES, CITING)
-    wanted = of_numbers(first)
-    first.shelved.keep()
-    monkeypatch.setattr(quantity_page, "page", lambda *_, **__: pytest.fail("it was kept"))
-    assert of_numbers(Catalogue(book, Cache(tmp_path), pages(book), TITLES, CITING)) == wanted
-
-
-def test_a_page_of_a_number_is_not_kept_when_anything_on_it_is_another(book: Book, tmp_path: Path) -> None:
-    before = Catalogue(book, Cache(tmp_path), pages(book), TITLES, CITING)
-    were = of_numbers(before)
-    before.shelved.keep()
-    id_ = "decode.seconds_per_token"
-    renamed = replace(book.definitions.quantities[id_], title="Another title")
-    definitions = replace(book.definitions, quantities={**book.definitions.quantities, id_: renamed})
-    run = next(iter(book.store.runs.values()))
-    machine = {**run.record["machine"], "label": "another machine"}
-    elsewhere = replace(run, record={**run.record, "machine": machine})
-    store = replace(book.store, runs={**book.store.runs, run.id: elsewhere})
-    changed: list[tuple[Any, ...]] = [
-        (Book(book.store, definitions), pages(book), TITLES, CITING),
-        (Book(store, book.definitions), pages(book), TITLES, CITING),
-        (book, {}, TITLES, CITING),
-        (book, pages(book), {uri: f"{title}, again" for uri, title in TITLES.items()}, CITING),
-        (book, pages(book), TITLES, replace(CITING, version="2031-01-01.1")),
-    ]
-    for of, on, titles, site in changed:
-        now = of_numbers(Catalogue(of, Cache(tmp_path), on, titles, site))
-        assert now != were
-        assert now == of_numbers(Catalogue(of, Cache(None), on, titles, site))
-
-
 # --- archives ---------------------------------------------------------------------------------------
 
 

@@ -392,24 +392,42 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def harmless(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Reader]:
-    """The same pages with a word in place of hostile text."""
+def harmless(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path
+) -> dict[str, tuple[Reader, dict[str, str]]]:
+    """The same pages and files with a word in place of hostile text."""
     folder = fixture_data.site_data(tmp_path_factory.mktemp("harmless") / "site_data")
-    return {source: publish(folder, "harmless", source, cache)[0] for source in (PAGE, ALL_CHARTS)}
+    return {source: publish(folder, "harmless", source, cache) for source in (PAGE, ALL_CHARTS)}
+
+
+OTHER_RUN = "data/machines/page/fixture-small.js"
+
+
+def exchanged(script: str) -> dict[str, Reader]:
+    """What the machine switch puts into a page, by its place; the file sets one value and does nothing else."""
+    head, text = script.split(" = ", 1)
+    assert head == '(window.splicedRuns ??= {})["page.md fixture-small"]'
+    value = json.loads(text.removesuffix(";\n"))
+    assert not value["attributes"] and not value["inside"] and value["whole"]
+    return {slot: Reader(html) for slot, html in value["whole"].items()}
 
 
 @settings(on_disk, max_examples=20)
 @given(text=words)
 @examples(*HOSTILE)
 def test_any_data_are_inert_in_html_and_json(
-    text: str, empty_data: Path, harmless: dict[str, Reader]
+    text: str, empty_data: Path, harmless: dict[str, tuple[Reader, dict[str, str]]]
 ) -> None:
-    plain = harmless[PAGE]
+    plain, plain_files = harmless[PAGE]
     page, files = publish(empty_data, text)
     assert page.shape == plain.shape, "data are text, never elements or attributes"
     for item in page.items:
         for name in ("href", "src", "action", "formaction"):
             assert not item.attributes.get(name, "").strip().lower().startswith("javascript:")
+    parts, plain_parts = exchanged(files[OTHER_RUN]), exchanged(plain_files[OTHER_RUN])
+    assert {slot: part.shape for slot, part in parts.items()} == {
+        slot: part.shape for slot, part in plain_parts.items()
+    }, "what the machine switch puts into the page is text, too"
     published = json.loads(files["published.json"])
     titles = {number["title"] for number in published["pages"]["page.md"]["quantities"]}
     assert text in titles, "exactly the text"
@@ -423,12 +441,19 @@ def test_any_data_are_inert_in_html_and_json(
 @given(text=words)
 @examples("".join(HOSTILE), HOSTILE[0], HOSTILE[6], HOSTILE[-1])
 def test_any_data_are_inert_in_charts(
-    text: str, empty_data: Path, harmless: dict[str, Reader], cache: Path
+    text: str, empty_data: Path, harmless: dict[str, tuple[Reader, dict[str, str]]], cache: Path
 ) -> None:
     page, files = publish(empty_data, text, ALL_CHARTS, cache)
-    assert set(page.shape) <= set(harmless[ALL_CHARTS].shape)
+    plain, plain_files = harmless[ALL_CHARTS]
+    assert set(page.shape) <= set(plain.shape)
+    parts, plain_parts = exchanged(files[OTHER_RUN]), exchanged(plain_files[OTHER_RUN])
+    assert parts.keys() == plain_parts.keys()
+    for slot, part in parts.items():
+        assert set(part.shape) <= set(plain_parts[slot].shape)
     tables = [path for path in files if path.endswith(".csv")]
-    assert len(tables) == len(charts.CHARTS)
+    measured = charts.CHARTS.keys() - {"kv-cache-against-weights"}
+    names = {*charts.CHARTS, *(f"{name}.fixture-small" for name in measured)}
+    assert {Path(path).name.removesuffix(".csv") for path in tables} == names
     for path in tables:
         assert_plain_cells(files[path])
 

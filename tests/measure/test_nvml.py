@@ -148,6 +148,7 @@ print(json.dumps([meter.describe(), seen]))
 """
 
 
+@pytest.mark.slow
 def test_in_real_time_as_pynvml_finds_its_library(nvml_library: Path) -> None:
     """No hand of ours in pynvml: its library comes from the loader's path, the thread and the clock are real."""
     environment = os.environ | {

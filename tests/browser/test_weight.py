@@ -89,7 +89,7 @@ def test_a_search_by_address_and_by_pointer_has_its_index(address: str, visit: O
         page.goto(f"{address}index.html{how}")
         if not how:
             page.locator(".md-search").hover()
-            page.locator(".md-search__input").fill("prefill")
+            page.locator(".md-search__input").press_sequentially("prefill")  # the theme listens to keys
         page.locator(".md-search-result__link").first.wait_for()
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import unquote
 
+from hooks import markup
 from hooks.markup import escaped
 
 _LINK = re.compile(r"""<a\b[^>]*?\bhref=["']([^"'?#]+)""")
@@ -69,7 +70,7 @@ def html(links: Iterable[Backlink], url: str) -> str:
 
 def relative(url: str, seen_from: str) -> str:
     """An address below the site's, as a link on the page at `seen_from` has it."""
-    made = posixpath.relpath(url or ".", posixpath.dirname(seen_from) or ".")
+    made = markup.relative(url or ".", seen_from)
     return f"{made}/" if url.endswith("/") or not url else made
 
 

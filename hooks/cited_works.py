@@ -6,14 +6,13 @@ there, too. A work that is cited several times is listed once.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Mapping
 from xml.etree.ElementTree import Element
 
 from markdown import Markdown
 
 from hooks import markup, references
-from hooks.markup import element
+from hooks.markup import element, relative
 from hooks.pages import PageState
 from hooks.records import Record
 from hooks.references import References, Work
@@ -69,7 +68,7 @@ def listed(page: PageState, works: References, md: Markdown) -> Element:
 def _item(work: Work, page: PageState, md: Markdown) -> Element:
     made = element("li", {"id": f"ref-{work.key}"})
     if work.page is not None:
-        target = posixpath.relpath(work.page, posixpath.dirname(page.uri) or ".")
+        target = relative(work.page, page.uri)
         made.append(element("a", {"href": target}, work.label))
         made[-1].tail = ", on this site."
     else:

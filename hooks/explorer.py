@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from hooks import svg
 from hooks.cache import version
 from hooks.drawings.marks import POINTS
+from hooks.markup import relative
 from hooks.painter import Painter
 
 SUFFIX = ".explore.json"
@@ -75,7 +75,7 @@ def place(html: str, uri: str, files: dict[str, str]) -> str:
             return match[0].replace(_TO_COME, "", 1)
         path = f"data/charts/cell-{hashlib.sha256(document.encode()).hexdigest()[:12]}{SUFFIX}"
         files[path] = document
-        address = posixpath.relpath(path, posixpath.dirname(uri) or ".")
+        address = relative(path, uri)
         return match[0].replace(_TO_COME, f' data-explore="{address}"', 1)
 
     return _FIGURE.sub(put, html)

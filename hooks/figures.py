@@ -8,13 +8,12 @@ contract.
 from __future__ import annotations
 
 import hashlib
-import posixpath
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from hooks import explorer, sheets, svg
 from hooks.charts import Chart
-from hooks.markup import escaped
+from hooks.markup import escaped, relative
 
 WIDE = (680, 340)
 NARROW = (340, 280)
@@ -105,11 +104,6 @@ def figure(
         f"<figcaption><strong>{escaped(chart.title)}.</strong> {escaped(chart.finding)} "
         f'<span class="chart-note">{escaped(chart.note)}</span></figcaption></figure>'
     )
-
-
-def relative(path: str, uri: str) -> str:
-    """The address of a file of the site, seen from the page at `uri`."""
-    return posixpath.relpath(path, posixpath.dirname(uri) or ".")
 
 
 _TOOLS = (

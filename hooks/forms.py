@@ -25,6 +25,7 @@ from hooks import (
 )
 from hooks.charts import CHARTS
 from hooks.errors import Place, PublishError
+from hooks.markup import relative
 from hooks.pages import NumberUse, PageState
 from hooks.placeholders import PATTERN, Placeholder, parse
 from hooks.readings import Reading
@@ -167,7 +168,7 @@ def _chart(parsed: Placeholder, context: Context) -> Made:
         page.uri,
         occurrence=page.charts.count(chart.name),
         csv=inside,
-        explore=figures.relative(figures.explorer_path(chart), page.uri) if document else None,
+        explore=relative(figures.explorer_path(chart), page.uri) if document else None,
         picture=gallery.picture,
     )
     depends = CHARTS[parsed.argument].of_run and _of_main(alias, context.site)
@@ -213,7 +214,7 @@ def _own_text(parsed: Placeholder, context: Context) -> Made:
         id_=context.page.element_id("own-text"),
         keep=context.md.htmlStash.store,
         script=script,
-        address=lambda path: figures.relative(path, context.page.uri),
+        address=lambda path: relative(path, context.page.uri),
     )
     return Made(made, block=True)
 
@@ -223,7 +224,7 @@ def _calculator(parsed: Placeholder, context: Context) -> Made:
         context.site.book,
         context.page,
         id_=context.page.element_id("calculator"),
-        address=lambda path: figures.relative(path, context.page.uri),
+        address=lambda path: relative(path, context.page.uri),
     )
     context.page.numbers.extend(NumberUse(reading, reading.text(), labelled=True) for reading in readings)
     return Made(made, block=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import posixpath
 import re
 from xml.etree.ElementTree import Element
 
@@ -111,3 +112,8 @@ def stand_alone(parent: Element, waiting: Element, made: Element | str) -> None:
         parent.extend(list(made))
     else:
         parent.append(made)
+
+
+def relative(path: str, uri: str) -> str:
+    """The address of a file of the site, seen from the page at `uri`."""
+    return posixpath.relpath(path, posixpath.dirname(uri) or ".")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 from hooks.estimates import FEWEST_PROCESSES
-from hooks.markup import element
+from hooks.markup import element, relative
 from hooks.pages import PageState
 from hooks.readings import Reading
 from hooks.records import Run
@@ -151,11 +151,6 @@ def number(
         made.append(element("span", {"class": "provenance-row provenance-more"}, link))
     wrapper.append(made)
     return wrapper
-
-
-def relative(path: str, uri: str) -> str:
-    """The address of a file of the site, seen from the page at `uri`."""
-    return posixpath.relpath(path, posixpath.dirname(uri) or ".")
 
 
 def _former_anchors(reading: Reading, page: PageState, alias: str | None) -> list[Element]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from hooks import derived, expressions, figures, provenance
+from hooks import derived, expressions, provenance
 from hooks.book import Book
 from hooks.definitions import Definition
 from hooks.errors import Place
-from hooks.markup import element
+from hooks.markup import element, relative
 from hooks.pages import NumberUse, PageState
 from hooks.readings import Reading
 from hooks.tokens import Piece
@@ -173,7 +173,7 @@ def build(
     found = lanes(book, count)
     running = [lane for lane in found if not lane.refused]
     made = element("div", {"class": "replay", "data-script": SCRIPT, "role": "group", "aria-label": "Replay"})
-    made.append(element("link", {"rel": "stylesheet", "href": figures.relative(STYLE, page.uri)}))
+    made.append(element("link", {"rel": "stylesheet", "href": relative(STYLE, page.uri)}))
     made.append(_controls())
     tracks = element("div", {"class": "replay-lanes"})
     tracks.extend(_track(lane, text) for lane in running)

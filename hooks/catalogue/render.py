@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hooks import expressions
-from hooks.markup import escaped
+from hooks.markup import escaped, relative
 
 QUANTITIES = "data/quantities"
 RUNS = "data/runs"
@@ -34,7 +33,7 @@ def run_path(run_id: str) -> str:
 def link(path: str, uri: str) -> str:
     """The address of a file of the site, seen from the page at `uri`."""
     path, mark, fragment = path.partition("#")
-    return quote(posixpath.relpath(path, posixpath.dirname(uri) or ".")) + mark + quote(fragment, safe=":")
+    return quote(relative(path, uri)) + mark + quote(fragment, safe=":")
 
 
 def page_path(uri: str) -> str:

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from hooks import prose, written
-from hooks.book import Book
 from hooks.errors import Place, PublishError
 from hooks.extension import Site
-from hooks.placeholders import PATTERN
-from hooks.readings import Reading
+from hooks.numbers.book import Book
+from hooks.numbers.readings import Reading
+from hooks.writing import prose, written
+from hooks.writing.placeholders import PATTERN
 
 ALLOWED = "typed-numbers.toml"
 CLOSE = 0.1

@@ -13,40 +13,32 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from hooks import (
-    committed,
-    estimates,
-    execution,
-    explorer,
-    former,
-    ledger_file,
-    machines,
-    other_forms,
-    page_ends,
-    published,
-    stated,
-    switch,
-    theme,
-)
-from hooks.backlinks import SitePage
-from hooks.cache import Cache, digest, of_environment, version
+from hooks.caching.cache import Cache, digest, of_environment, version
+from hooks.caching.rendered import Shelf, basis
 from hooks.catalogue.catalogue import QUANTITIES, RUNS, Catalogue
-from hooks.citing import Citing, Description
+from hooks.citation import page_ends
+from hooks.citation.backlinks import SitePage
+from hooks.citation.citing import Citing, Description
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.files import replace_text
-from hooks.forms import plain_text
-from hooks.gallery import Gallery
-from hooks.ledger import Ledger, Number
+from hooks.jupyter import execution
+from hooks.jupyter.notebooks import Notebooks
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find_in_page
-from hooks.notebooks import Notebooks
-from hooks.other_forms import Outline
-from hooks.pages import PageState
-from hooks.painter import Painter
-from hooks.policy import write as write_policy
-from hooks.published import dump
-from hooks.rendered import Shelf, basis
+from hooks.numbers import estimates
+from hooks.output import other_forms, theme
+from hooks.output.other_forms import Outline
+from hooks.output.policy import write as write_policy
+from hooks.pictures import explorer
+from hooks.pictures.gallery import Gallery
+from hooks.pictures.painter import Painter
+from hooks.publication import committed, former, ledger_file, published, stated
+from hooks.publication.ledger import Ledger, Number
+from hooks.publication.published import dump
+from hooks.switching import machines, switch
+from hooks.writing.forms import plain_text
+from hooks.writing.pages import PageState
 
 PUBLISHED = published.FILE
 LAST_GOOD = "last-good.json"

@@ -1,10 +1,10 @@
 """What changed between two builds: `python -m hooks.changes OLD NEW`. Builds nothing by itself.
 
-Each is published.json as a build writes it (site/published.json, or .build/published.json, which a failed build
-leaves too), the folder of a built site, or a commit, whose site `hooks.snapshots` builds. Prints, page by page, whether
-it is new, gone or edited, each number with its old and its new value, claims that no longer hold, and charts that show
-something else; then numbers that stand on no page but their own, and new runs that no page can use. The exit code is 0
-whatever changed, and 2 for what cannot be read.
+Each is published.json as a build writes it (site/published.json, or .build/published.json, which a failed build leaves
+too), the folder of a built site, or a commit, whose site `hooks.publication.snapshots` builds. Prints, page by page,
+whether it is new, gone or edited, each number with its old and its new value, claims that no longer hold, and charts
+that show something else; then numbers that stand on no page but their own, and new runs that no page can use. The exit
+code is 0 whatever changed, and 2 for what cannot be read.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks import snapshots
 from hooks.errors import PublishError
-from hooks.snapshots import Published
+from hooks.publication import snapshots
+from hooks.publication.snapshots import Published
 
 ROOT = Path(__file__).resolve().parent.parent
 

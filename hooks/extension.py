@@ -22,16 +22,19 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-from hooks import glossary, placeholders, quantities, reading_time, references, store, terms
-from hooks.book import Book
-from hooks.cache import Cache
+from hooks.caching.cache import Cache
+from hooks.citation import references
+from hooks.citation.references import References
+from hooks.data import store
 from hooks.errors import PublishErrors
-from hooks.gallery import Gallery
-from hooks.glossary import Glossary
-from hooks.machines import Choice
-from hooks.pages import PageState
-from hooks.references import References
-from hooks.resolve import TAG, Resolver
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.pictures.gallery import Gallery
+from hooks.switching.machines import Choice
+from hooks.writing import glossary, placeholders, reading_time, terms
+from hooks.writing.glossary import Glossary
+from hooks.writing.pages import PageState
+from hooks.writing.resolve import TAG, Resolver
 
 MARK = "\x02spliced:{}\x03"
 """Stands in the text of an unresolved placeholder, from where it may get into an alt text or a title."""

@@ -27,18 +27,20 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from hooks import cards, repository, theme
-from hooks.backlinks import SitePage
+from hooks import repository
 from hooks.build import Build
-from hooks.cache import Cache, digest, file_digest, of_environment, versions
+from hooks.caching.cache import Cache, digest, file_digest, of_environment, versions
+from hooks.caching.rendered import Recording, restore
 from hooks.catalogue.catalogue import QUANTITIES, RUNS
-from hooks.citations import Author
-from hooks.citing import Description
+from hooks.citation.backlinks import SitePage
+from hooks.citation.citations import Author
+from hooks.citation.citing import Description
 from hooks.errors import PublishError
-from hooks.minified import SUFFIXES, minified
-from hooks.other_forms import Outline
-from hooks.painter import png_job
-from hooks.rendered import Recording, restore
+from hooks.output import theme
+from hooks.output.minified import SUFFIXES, minified
+from hooks.output.other_forms import Outline
+from hooks.pictures import cards
+from hooks.pictures.painter import png_job
 
 READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from hooks import placeholders
 from hooks.errors import Place, PublishError
-from hooks.pages import PageState
+from hooks.writing import placeholders
+from hooks.writing.pages import PageState
 
 _BRACES = re.compile(r"\{\{|\}\}")
 _SCRIPT = re.compile(r"<script\b[^<>]*>.*?</script>", re.DOTALL)

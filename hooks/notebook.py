@@ -18,12 +18,17 @@ from xml.etree.ElementTree import tostring
 
 import pandas as pd
 
-from hooks import charts, explorer, figures, formatting, opened, provenance, quantities, reads, store, svg
-from hooks.book import Book
-from hooks.cache import Cache, file_digest
-from hooks.pages import PageState
-from hooks.readings import Reading
-from hooks.records import CELL_KEYS, Record, Sample
+from hooks import charts
+from hooks.caching import opened, reads
+from hooks.caching.cache import Cache, file_digest
+from hooks.data import store
+from hooks.data.records import CELL_KEYS, Record, Sample
+from hooks.numbers import formatting, quantities
+from hooks.numbers.book import Book
+from hooks.numbers.readings import Reading
+from hooks.pictures import explorer, figures, svg
+from hooks.writing import provenance
+from hooks.writing.pages import PageState
 
 __all__ = ["chart", "picture", "quantity", "run", "samples"]
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from hooks import committed, ledger_file, quantities, stated
 from hooks.errors import Place, PublishError
-from hooks.ledger import Entry, Ledger, Number
+from hooks.numbers import quantities
+from hooks.publication import committed, ledger_file, stated
+from hooks.publication.ledger import Entry, Ledger, Number
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from hooks.citations import Author
+from hooks.citation.citations import Author
 from hooks.errors import Place, PublishError
 from hooks.files import replace_text
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hooks import placeholders, prose
 from hooks.errors import Place
-from hooks.pages import TOKEN
+from hooks.writing import placeholders, prose
+from hooks.writing.pages import TOKEN
 
 NUMBER = "9 units"
 """Stands for a number that the build puts in: two words, as most of them are."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from hooks import model_facts, quiet, store
+from hooks.data import quiet, store
+from hooks.numbers import model_facts
 from measure import code
 from measure.quiet import quiet_words
 

@@ -1,7 +1,7 @@
 /*
  * What a model takes at a setting, and on which machine it fits. Loaded by the pages that have the element `.calculator`.
- * The build wrote one setting in full (hooks/calculator.py); this does the same arithmetic, operation by operation as in
- * hooks/footprint.py, and says the same words as hooks/calculator_words.py for any other. The setting is in the address.
+ * The build wrote one setting in full (hooks/widgets/calculator.py); this does the same arithmetic, operation by operation as in
+ * hooks/widgets/footprint.py, and says the same words as hooks/widgets/calculator_words.py for any other. The setting is in the address.
  */
 (() => {
   "use strict";

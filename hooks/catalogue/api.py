@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hooks import citations
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.render import API, LICENCE, LICENCE_URL, page_path, quantity_path, run_path
 from hooks.catalogue.values import CellValues, RunValues, Value, rounded
-from hooks.citations import Record as Citation
-from hooks.definitions import Measured
-from hooks.fields import FIELDS
-from hooks.readings import Reading
-from hooks.records import Refusal, Run, keys_of
+from hooks.citation import citations
+from hooks.citation.citations import Record as Citation
+from hooks.data.records import Refusal, Run, keys_of
+from hooks.numbers.definitions import Measured
+from hooks.numbers.fields import FIELDS
+from hooks.numbers.readings import Reading
 
 VERSION = 1
 

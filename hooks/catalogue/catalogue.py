@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hooks import citations, citing, datapackage, ledger_pages, markdown_form, other_forms, sheets, stated
-from hooks.book import Book
-from hooks.cache import Cache, digest, file_digest
+from hooks import datapackage
+from hooks.caching.cache import Cache, digest, file_digest
 from hooks.catalogue import api, entries, files, indexes, plain, quantity_page, run_page
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.every_run import EveryRun
@@ -25,11 +24,16 @@ from hooks.catalogue.frame import Frame
 from hooks.catalogue.render import API, link, page_path, quantity_path, render, run_path, size_words
 from hooks.catalogue.run_page import Download
 from hooks.catalogue.values import RunValues
-from hooks.citations import Record
-from hooks.citing import Citing
+from hooks.citation import citations, citing
+from hooks.citation.citations import Record
+from hooks.citation.citing import Citing
+from hooks.data.records import Run
 from hooks.markup import escaped
-from hooks.pages import NumberUse, PageState
-from hooks.records import Run
+from hooks.numbers.book import Book
+from hooks.output import markdown_form, other_forms
+from hooks.pictures import sheets
+from hooks.publication import ledger_pages, stated
+from hooks.writing.pages import NumberUse, PageState
 
 QUANTITIES = "data/quantities/index.md"
 RUNS = "data/runs/index.md"

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from hooks import facts
-from hooks.book import Book
 from hooks.catalogue.every_run import EveryRun
 from hooks.catalogue.values import Value
-from hooks.definitions import Definition
+from hooks.data.records import Refusal, Run
+from hooks.data.store import Store
 from hooks.errors import PublishError
-from hooks.ledger import Entry as Change
-from hooks.ledger import Ledger
-from hooks.pages import PageState
-from hooks.readings import Reading, described
-from hooks.records import Refusal, Run
-from hooks.store import Store
+from hooks.numbers import facts
+from hooks.numbers.book import Book
+from hooks.numbers.definitions import Definition
+from hooks.numbers.readings import Reading, described
+from hooks.publication.ledger import Entry as Change
+from hooks.publication.ledger import Ledger
+from hooks.writing.pages import PageState
 
 KINDS = {
     "measured": "measured",

@@ -13,15 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hooks import measured
-from hooks.book import Book, answers
-from hooks.cache import Cache, digest, file_digest, sources
+from hooks.caching.cache import Cache, digest, file_digest, sources
 from hooks.catalogue.values import CellValues, Refused, RunValues, Value
-from hooks.definitions import Definition
+from hooks.data.quiet import disturbances
+from hooks.data.records import CELL_KEYS, Cell, Run, Sample, keys_of
 from hooks.errors import PublishError
-from hooks.quiet import disturbances
-from hooks.readings import cell_words
-from hooks.records import CELL_KEYS, Cell, Run, Sample, keys_of
+from hooks.numbers import measured
+from hooks.numbers.book import Book, answers
+from hooks.numbers.definitions import Definition
+from hooks.numbers.readings import cell_words
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "prefill": ("seconds_per_token", "share_of_read_ceiling", "share_of_flop_ceiling", "joules_per_token"),

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks import citations, sheets
 from hooks.catalogue.entries import Entry
 from hooks.catalogue.render import LICENCE, LICENCE_URL
 from hooks.catalogue.values import RunValues, Value
-from hooks.citations import Record
-from hooks.definitions import Definition
-from hooks.fields import FIELDS, Idle
-from hooks.formatting import UNITS
-from hooks.records import CELL_KEYS, Cell, Run, Sample, keys_of
+from hooks.citation import citations
+from hooks.citation.citations import Record
+from hooks.data.records import CELL_KEYS, Cell, Run, Sample, keys_of
+from hooks.numbers.definitions import Definition
+from hooks.numbers.fields import FIELDS, Idle
+from hooks.numbers.formatting import UNITS
+from hooks.pictures import sheets
 
 Files = Mapping[str, bytes | Path]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hooks.catalogue.entries import KINDS, Entry
 from hooks.catalogue.render import QUANTITIES, RUNS, render
 from hooks.catalogue.values import RunValues
-from hooks.records import Run
-from hooks.store import Store
+from hooks.data.records import Run
+from hooks.data.store import Store
 
 GROUPS = {
     "prefill": "Prefill",

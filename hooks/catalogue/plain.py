@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hooks import provenance
 from hooks.catalogue.entries import KINDS, Entry
 from hooks.catalogue.run_page import EXPERIMENTS
 from hooks.catalogue.values import CellValues, RunValues
-from hooks.citing import Citing
-from hooks.markdown_form import document, escape
-from hooks.readings import cell_words
-from hooks.records import Run, keys_of
+from hooks.citation.citing import Citing
+from hooks.data.records import Run, keys_of
+from hooks.numbers.readings import cell_words
+from hooks.output.markdown_form import document, escape
+from hooks.writing import provenance
 
 ROWS = 100
 """Runs that a number's page lists."""

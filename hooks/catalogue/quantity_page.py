@@ -8,13 +8,14 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from hooks import formatting, provenance
 from hooks.catalogue import timeline
 from hooks.catalogue.entries import KINDS, Entry
 from hooks.catalogue.render import formula, link, quantity_path, render, run_path
 from hooks.catalogue.values import Value
+from hooks.data.records import Run
 from hooks.markup import escaped
-from hooks.records import Run
+from hooks.numbers import formatting
+from hooks.writing import provenance
 
 ROWS = 100
 """Runs that the page lists; its files have all."""

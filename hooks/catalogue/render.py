@@ -10,8 +10,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from hooks import expressions
 from hooks.markup import escaped, relative
+from hooks.numbers import expressions
 
 QUANTITIES = "data/quantities"
 RUNS = "data/runs"

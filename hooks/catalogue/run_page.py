@@ -9,12 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hooks import formatting, provenance
 from hooks.catalogue.render import render, run_path
 from hooks.catalogue.values import CellValues, RunValues, Value
+from hooks.data.records import Record, Run, keys_of
 from hooks.markup import escaped
-from hooks.readings import cell_words
-from hooks.records import Record, Run, keys_of
+from hooks.numbers import formatting
+from hooks.numbers.readings import cell_words
+from hooks.writing import provenance
 
 Rows = list[tuple[str, str]]
 

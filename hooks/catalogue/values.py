@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hooks.readings import Reading
-from hooks.records import Cell, Refusal
+from hooks.data.records import Cell, Refusal
+from hooks.numbers.readings import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Charts by name, one function each: what is drawn, and what it shows in words. Turns none into HTML.
 
 A chart states its finding with numbers from the same book as the text, draws the uncertainty, labels its
-lines directly, and comes with the table that it draws. `hooks.figures` puts it on a page.
+lines directly, and comes with the table that it draws. `hooks.pictures.figures` puts it on a page.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hooks.book import Book
 from hooks.charts import memory, modes, per_token, roofline, samples
 from hooks.charts.chart import Asked, Chart, Column, Kind
+from hooks.data.records import Refusal
 from hooks.errors import PublishError, nearest
-from hooks.records import Refusal
+from hooks.numbers.book import Book
 
 __all__ = ["CHARTS", "Chart", "Column", "build"]
 

@@ -6,13 +6,13 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hooks import formatting
 from hooks.charts import words
 from hooks.charts.chart import Asked
+from hooks.data.records import Run
 from hooks.drawings.marks import Roof
 from hooks.errors import PublishError
-from hooks.readings import Reading
-from hooks.records import Run
+from hooks.numbers import formatting
+from hooks.numbers.readings import Reading
 
 
 @dataclass(frozen=True)

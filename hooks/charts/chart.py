@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hooks.book import Book
+from hooks.data.records import Refusal, Run
 from hooks.drawings.marks import Row
-from hooks.readings import Reading
-from hooks.records import Refusal, Run
+from hooks.numbers.book import Book
+from hooks.numbers.readings import Reading
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hooks import formatting
-from hooks.book import Book
 from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
 from hooks.drawings.marks import Line, Mark
+from hooks.numbers import formatting
+from hooks.numbers.book import Book
 
 TITLE = "KV cache as a share of the weights, by length of the context"
 

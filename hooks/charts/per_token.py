@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hooks import formatting
 from hooks.charts import words
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, decode, main_of, prefill, scale
+from hooks.numbers import formatting
 
 TIME = "Time per token, prefill against decode"
 ENERGY = "Energy per token, prefill against decode"

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hooks import formatting
 from hooks.charts import words
 from hooks.charts.ceilings import Ceiling, as_cited, bands, measured, roofs
 from hooks.charts.ceilings import cited as cited_by
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import capital, color_of, main_of
+from hooks.data.records import CELL_KEYS, Run
 from hooks.drawings.marks import Spot
-from hooks.readings import Reading, cell_words
-from hooks.records import CELL_KEYS, Run
+from hooks.numbers import formatting
+from hooks.numbers.readings import Reading, cell_words
 
 PHASES = ("prefill", "decode")
 

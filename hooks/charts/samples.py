@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hooks import formatting
 from hooks.charts import words
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
-from hooks.definitions import Measured
+from hooks.data.records import Sample
 from hooks.drawings.marks import Dot
 from hooks.errors import PublishError, nearest
-from hooks.fields import FIELDS, Idle
-from hooks.readings import Reading
-from hooks.records import Sample
+from hooks.numbers import formatting
+from hooks.numbers.definitions import Measured
+from hooks.numbers.fields import FIELDS, Idle
+from hooks.numbers.readings import Reading
 
 DEFAULT = "decode.seconds_per_token"
 """The number whose samples are drawn where a page names none."""

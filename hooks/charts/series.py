@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hooks import formatting
 from hooks.charts import words
 from hooks.charts.chart import Asked
+from hooks.data.records import Run
 from hooks.drawings.marks import Line, Mark
-from hooks.readings import Reading
-from hooks.records import Run
+from hooks.numbers import formatting
+from hooks.numbers.readings import Reading
 
 PREFILL, EAGER, OTHER, IMPORTED = 0, 1, 2, 3
 """Colours of the series, the same in every chart."""

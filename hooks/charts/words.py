@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hooks import formatting
 from hooks.charts.chart import Column
-from hooks.estimates import Estimate, through
-from hooks.readings import Reading
-from hooks.records import Run
+from hooks.data.records import Run
+from hooks.numbers import formatting
+from hooks.numbers.estimates import Estimate, through
+from hooks.numbers.readings import Reading
 
 
 def ratio(over: Reading, under: Reading) -> Estimate:

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from hooks.drawings.marks import Line, Row
-from hooks.svg import SERIES
+from hooks.pictures.svg import SERIES
 
 Context = dict[str, Any]
 """What Altair hands from a chart to its parts: the data of all, by name."""

@@ -9,7 +9,7 @@ import altair as alt
 
 from hooks.drawings.marks import POINTS, Dot
 from hooks.drawings.parts import chart, layer
-from hooks.svg import SERIES
+from hooks.pictures.svg import SERIES
 
 _INK = {"counted": SERIES[0], "warm-up": "currentColor", "refused": SERIES[1]}
 _SHAPES = {"high": "triangle-up", "low": "triangle-down"}

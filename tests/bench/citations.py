@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hooks import citations
-from hooks.citations import Author, Record
+from hooks.citation import citations
+from hooks.citation.citations import Author, Record
 from tests.publish.test_citations import HOSTILE, RECORD, plain
 
 ROOT = Path(__file__).resolve().parents[2]

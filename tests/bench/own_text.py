@@ -3,8 +3,9 @@
     python -m tests.bench.own_text [STRINGS]
 
 Cuts 10,000 strings (emoji and normalisation tests of Unicode, random characters, code, Chinese, Arabic, mixtures of
-these, very long words) three times: at build (hooks.tokens), in Chromium by the script that the site loads, and by
-tiktoken over the vocabulary that the package dashscope carries. Prints counts and the first strings that differ.
+these, very long words) three times: at build (hooks.writing.tokens), in Chromium by the script that the site loads,
+and by tiktoken over the vocabulary that the package dashscope carries. Prints counts and the first strings that
+differ.
 
 Needs, beyond the group test: `pip install tiktoken` and `pip install --no-deps dashscope`; Debian's packages chromium
 and unicode-data, or their places in CHROMIUM and UNICODE_DATA.
@@ -33,8 +34,10 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from hooks import browser_tokenizer, store, tokens
-from hooks.cache import Cache
+from hooks.caching.cache import Cache
+from hooks.data import store
+from hooks.widgets import browser_tokenizer
+from hooks.writing import tokens
 from tests.browser.conftest import CHROMIUM, FLAGS, ROOT
 
 UNICODE = Path(os.environ.get("UNICODE_DATA", "/usr/share/unicode"))

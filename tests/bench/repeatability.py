@@ -21,7 +21,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hooks.estimates import half_width
+from hooks.numbers.estimates import half_width
 from measure import code, record
 from measure.begin import Request
 from measure.errors import MeasureError

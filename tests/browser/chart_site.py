@@ -13,9 +13,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hooks import ledger_file
 from hooks.extension import Site
-from hooks.ledger import Ledger, Number
+from hooks.publication import ledger_file
+from hooks.publication.ledger import Ledger, Number
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from hooks import calculator_words, footprint
-from hooks.footprint import Setting
+from hooks.widgets import calculator_words, footprint
+from hooks.widgets.footprint import Setting
 
 from .conftest import Open, Site
 

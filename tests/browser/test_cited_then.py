@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from hooks.ledger import permalink
+from hooks.publication.ledger import permalink
 
 from .chart_site import PUBLISHED
 from .conftest import Open, Site

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from wcwidth import iter_graphemes
 
-from hooks import store, tokens
+from hooks.data import store
+from hooks.writing import tokens
 
 from .conftest import SITE_DATA, Open, Site
 

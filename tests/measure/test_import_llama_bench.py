@@ -155,7 +155,7 @@ def test_threads_make_a_setting(site_data: Path) -> None:
 def test_every_real_file_passes_check_list_show_and_the_hooks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hooks import store
+    from hooks.data import store
     from tests.publish import fixture_data
 
     site_data = fixture_data.site_data(tmp_path / "site_data")

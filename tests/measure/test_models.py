@@ -39,7 +39,7 @@ def test_cache_bytes_of_the_published_sizes(site_data: Path, name: str) -> None:
 
 def test_hooks_compute_what_torch_counts(site_data: Path) -> None:
     """The site's arithmetic and torch agree, parameter for parameter, also for a shape nobody published."""
-    from hooks import model_facts
+    from hooks.numbers import model_facts
 
     for name in [*PARAMETERS, "tiny"]:
         sizes = Sizes.load(site_data, name)

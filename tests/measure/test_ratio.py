@@ -174,7 +174,7 @@ def test_a_ratio_of_nothing_is_refused(values: list[float]) -> None:
 
 
 def test_one_more_process_is_expected_where_pages_say() -> None:
-    from hooks.estimates import half_width
+    from hooks.numbers.estimates import half_width
 
     values = [0.35, 0.36, 0.34, 0.37]
     ends, half = prediction_ends(values), half_width(values)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks import store
+from hooks.data import store
 from hooks.errors import PublishError
 from measure.check import Checker
 from measure.gates import GATES

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hooks.book import Book
 from hooks.extension import Site
+from hooks.numbers.book import Book
 from tests.publish import fixture_data
 
 

@@ -18,25 +18,21 @@ from typing import Any
 
 import markdown
 
-from hooks import (
-    audit,
-    browser_tokenizer,
-    execution,
-    glossary,
-    leftovers,
-    quantities,
-    snapshots,
-    store,
-    tokens,
-)
-from hooks.book import Book
-from hooks.cache import Cache
+from hooks import audit, leftovers
+from hooks.caching.cache import Cache
+from hooks.data import store
 from hooks.errors import Place as ErrorPlace
 from hooks.errors import PublishError, PublishErrors
 from hooks.extension import Site, SplicedExtension
-from hooks.gallery import Gallery
-from hooks.notebook_pages import Notebook
-from hooks.painter import Painter
+from hooks.jupyter import execution
+from hooks.jupyter.notebook_pages import Notebook
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.pictures.gallery import Gallery
+from hooks.pictures.painter import Painter
+from hooks.publication import snapshots
+from hooks.widgets import browser_tokenizer
+from hooks.writing import glossary, tokens
 from tests.publish import fixture_data
 
 
@@ -579,6 +575,6 @@ CASES |= {
 }
 
 UNREACHED: Mapping[str, str] = {
-    "hooks/contract.py: this is not what the contract has": "the two validators would have to disagree",
+    "hooks/data/contract.py: this is not what the contract has": "the two validators would have to disagree",
 }
 """Errors without a case, and why."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import markdown
 
-from hooks import references, repository
+from hooks import repository
+from hooks.citation import references
 from hooks.extension import Site, SplicedExtension
 from tests.publish import fixture_data
 from tests.publish.error_cases import CASES, Case, Workplace, case

@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from hooks import committed, datapackage, former, ledger_file, publish, quantities, snapshots
-from hooks.book import Book
+from hooks import datapackage, publish
 from hooks.errors import PublishErrors
 from hooks.extension import Site
-from hooks.ledger import Number
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.publication import committed, former, ledger_file, snapshots
+from hooks.publication.ledger import Number
 from tests.publish import fixture_data
 from tests.publish.error_cases import CASES, HEAD, Case, Workplace, case, convert
 

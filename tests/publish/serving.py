@@ -40,7 +40,7 @@ def edits() -> Iterator[Edit]:
     )
     yield Edit("a quantity", _replace("docs/quantities.toml", '"Decode, 500 tokens deep"', '"Decode, renamed"'),
                "index.html", "Decode, renamed")  # fmt: skip
-    yield Edit("a hook", _replace("hooks/provenance.py", '"Definition", reading', '"What it is", reading'),
+    yield Edit("a hook", _replace("hooks/writing/provenance.py", '"Definition", reading', '"What it is", reading'),
                "index.html", "What it is: ")  # fmt: skip
     told = _replace("hooks/notebook.py", 'f"<p>{tostring', 'f"<p>told: {tostring')
     yield Edit("a hook, on the notebook's page", told, "notes/note.html", "<p>told: ")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hooks import audit, written
-from hooks.book import Book
+from hooks import audit
 from hooks.errors import PublishError
 from hooks.extension import Site
-from hooks.formatting import SPACE
+from hooks.numbers.book import Book
+from hooks.numbers.formatting import SPACE
+from hooks.writing import written
 from tests.publish.fixture_data import ROOT
 
 FOUND = [

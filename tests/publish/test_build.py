@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks.formatting import SPACE
+from hooks.numbers.formatting import SPACE
 from tests.publish import fixture_data
 from tests.publish.project import Page, Project
 
@@ -66,7 +66,7 @@ def test_new_data_are_everywhere(project: Project, built: Project) -> None:
 
 
 def test_changed_code_is_everywhere(project: Project) -> None:
-    source = project.folder / "hooks/formatting.py"
+    source = project.folder / "hooks/numbers/formatting.py"
     code = source.read_text(encoding="utf-8")
     source.write_text(code.replace('"s": Unit("s", "s",', '"s": Unit("sec", "sec",'), encoding="utf-8")
     assert shown(project) == (f"355{SPACE}msec", f"355{SPACE}msec")

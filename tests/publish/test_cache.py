@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.cache import KEPT_S, Cache, digest, file_digest, versions
+from hooks.caching.cache import KEPT_S, Cache, digest, file_digest, versions
 from hooks.files import replace_text
 from tests.publish.fixture_data import ROOT
 
@@ -144,7 +144,7 @@ def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
 def test_another_version_of_any_package_is_another_environment(tmp_path: Path) -> None:
     def asked(*folders: Path) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", "from hooks.cache import versions; print(versions())"],
+            [sys.executable, "-c", "from hooks.caching.cache import versions; print(versions())"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *folders)))},
             capture_output=True,
             text=True,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hooks import calculator, calculator_words, footprint
-from hooks.book import Book
 from hooks.errors import PublishError
-from hooks.footprint import LIMITS, Setting
+from hooks.numbers.book import Book
+from hooks.widgets import calculator, calculator_words, footprint
+from hooks.widgets.footprint import LIMITS, Setting
 from measure import work
 from measure.plan import Cell
 from measure.sizes import Sizes

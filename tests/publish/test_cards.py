@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks import cards
-from hooks.cache import Cache
-from hooks.painter import Painter, png_job
+from hooks.caching.cache import Cache
+from hooks.pictures import cards
+from hooks.pictures.painter import Painter, png_job
 from tests.publish.fixture_data import ROOT
 
 FONTS = ROOT / "docs/assets/fonts"

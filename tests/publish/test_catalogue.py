@@ -22,19 +22,19 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from hooks import datapackage
-from hooks.book import Book
-from hooks.cache import Cache
+from hooks.caching.cache import Cache
 from hooks.catalogue import every_run, files, quantity_page, run_page, timeline
 from hooks.catalogue.catalogue import ARCHIVE, QUANTITIES, RUNS, Catalogue
 from hooks.catalogue.entries import Entry, Use
 from hooks.catalogue.every_run import EveryRun
 from hooks.catalogue.frame import Frame
 from hooks.catalogue.values import RunValues, Value
-from hooks.citations import Author
-from hooks.citing import Citing
-from hooks.definitions import Definition
-from hooks.pages import NumberUse, PageState
-from hooks.records import Refusal, Run
+from hooks.citation.citations import Author
+from hooks.citation.citing import Citing
+from hooks.data.records import Refusal, Run
+from hooks.numbers.book import Book
+from hooks.numbers.definitions import Definition
+from hooks.writing.pages import NumberUse, PageState
 from tests.publish.fixture_data import ROOT
 
 CITING = Citing(

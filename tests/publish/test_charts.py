@@ -12,10 +12,13 @@ from xml.etree import ElementTree
 import pytest
 from markdown import Markdown
 
-from hooks import charts, figures, quantities, store
-from hooks.book import Book
+from hooks import charts
+from hooks.data import store
 from hooks.errors import PublishError
 from hooks.extension import SplicedExtension
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.pictures import figures
 from tests.publish import fixture_data
 
 SVG = "{http://www.w3.org/2000/svg}"

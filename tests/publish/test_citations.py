@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pybtex.database import parse_string
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
-from hooks import citations
-from hooks.citations import Author, Record
-from hooks.citing import meta_tags
+from hooks.citation import citations
+from hooks.citation.citations import Author, Record
+from hooks.citation.citing import meta_tags
 
 _known = get_default_latex_context_db()
 _known.add_context_category(

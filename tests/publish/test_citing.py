@@ -11,12 +11,13 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from hooks import backlinks, citing, page_ends, repository
-from hooks.backlinks import SitePage
-from hooks.citations import Author
-from hooks.citing import Citing
+from hooks import repository
+from hooks.citation import backlinks, citing, page_ends
+from hooks.citation.backlinks import SitePage
+from hooks.citation.citations import Author
+from hooks.citation.citing import Citing
 from hooks.extension import Site, SplicedExtension
-from hooks.pages import PageState
+from hooks.writing.pages import PageState
 from tests.publish.fixture_data import ROOT
 from tests.publish.project import Project
 
@@ -200,7 +201,7 @@ def test_without_an_address_nothing_pretends_to_have_one(site: Site) -> None:
 
 
 def test_a_page_with_a_citation_of_its_own_gets_no_second_one(site: Site) -> None:
-    from hooks.citations import block
+    from hooks.citation.citations import block
 
     own = block(CITING.record("run", "Run 1", "data/runs/1.html"))
     site_page = page("p.md", f"<h1>Run 1</h1>{own}")

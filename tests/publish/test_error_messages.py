@@ -23,7 +23,7 @@ from tests.publish.fixture_data import ROOT
 
 GOLDEN = ROOT / "tests" / "publish" / "errors"
 
-COPIES = {("hooks/errors.py", "at"), ("hooks/execution.py", "_error")}
+COPIES = {("hooks/errors.py", "at"), ("hooks/jupyter/execution.py", "_error")}
 """Functions that make an error of an error: what it says was said elsewhere."""
 
 
@@ -124,4 +124,6 @@ def test_every_error_has_a_case(told: Told) -> None:
 
 def test_origins_are_found() -> None:
     assert len(list(origins())) > 80
-    assert {"hooks/book.py", "hooks/contract.py", "hooks/expressions.py"} <= {one.path for one in origins()}
+    assert {"hooks/numbers/book.py", "hooks/data/contract.py", "hooks/numbers/expressions.py"} <= {
+        one.path for one in origins()
+    }

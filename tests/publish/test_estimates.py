@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hooks.estimates import Estimate, estimate, half_width, through
+from hooks.numbers.estimates import Estimate, estimate, half_width, through
 
 positive = st.floats(0.001, 1000)
 

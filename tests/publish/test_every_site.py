@@ -17,15 +17,16 @@ import markdown
 import pytest
 import yaml
 
-from hooks import charts, machines, slots
-from hooks.book import Book
+from hooks import charts
 from hooks.charts import Chart
+from hooks.data.records import Run, keys_of
 from hooks.extension import Site, SplicedExtension
-from hooks.formatting import SPACE
-from hooks.gallery import Gallery
-from hooks.notebook_pages import Notebook
-from hooks.pages import PageState
-from hooks.records import Run, keys_of
+from hooks.jupyter.notebook_pages import Notebook
+from hooks.numbers.book import Book
+from hooks.numbers.formatting import SPACE
+from hooks.pictures.gallery import Gallery
+from hooks.switching import machines, slots
+from hooks.writing.pages import PageState
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 

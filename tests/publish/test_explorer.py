@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from hooks import charts, explorer, figures, svg
-from hooks.book import Book
-from hooks.cache import Cache
-from hooks.painter import Painter, bundle
+from hooks import charts
+from hooks.caching.cache import Cache
+from hooks.numbers.book import Book
+from hooks.pictures import explorer, figures, svg
+from hooks.pictures.painter import Painter, bundle
 from tests.publish.test_charts import ASKED
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.errors import PublishError
-from hooks.expressions import parse
+from hooks.numbers.expressions import parse
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.formatting import SPACE, UNITS, interval, is_below_resolution, number, plus_minus, span
+from hooks.numbers.formatting import SPACE, UNITS, interval, is_below_resolution, number, plus_minus, span
 
 EXAMPLES = [
     ((0.3502, "s", {"half": 0.012}), "350 ms"),

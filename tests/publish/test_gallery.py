@@ -11,11 +11,14 @@ import altair as alt
 import pytest
 from bs4 import BeautifulSoup
 
-from hooks import charts, figures, gallery, painter, quantities, store, svg
-from hooks.book import Book
-from hooks.cache import Cache
-from hooks.gallery import Gallery
-from hooks.painter import Painter
+from hooks import charts
+from hooks.caching.cache import Cache
+from hooks.data import store
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.pictures import figures, gallery, painter, svg
+from hooks.pictures.gallery import Gallery
+from hooks.pictures.painter import Painter
 from tests.publish import fixture_data
 from tests.publish.test_charts import ASKED
 

@@ -10,9 +10,9 @@ from bs4 import BeautifulSoup, Tag
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks import glossary
 from hooks.extension import Site, SplicedExtension
-from hooks.glossary import Glossary
+from hooks.writing import glossary
+from hooks.writing.glossary import Glossary
 from tests.publish.fixture_data import ROOT
 
 WORDS = """
@@ -49,7 +49,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Glossary:
 def page(
     source: str, site: Site, words: Glossary, uri: str = "primers/1.md", terms: bool = True
 ) -> BeautifulSoup:
-    from hooks.pages import PageState
+    from hooks.writing.pages import PageState
 
     extension = SplicedExtension()
     extension.site = Site(site.book, glossary=words)

@@ -8,7 +8,7 @@ import nbclient
 import nbformat
 import pytest
 
-from hooks.execution import environment
+from hooks.jupyter.execution import environment
 
 
 def printed() -> str:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hooks import former, ledger_file, quantities
 from hooks.errors import PublishError
-from hooks.ledger import UNPUBLISHED, Ledger, Number, current_version, permalink
+from hooks.numbers import quantities
+from hooks.publication import former, ledger_file
+from hooks.publication.ledger import UNPUBLISHED, Ledger, Number, current_version, permalink
 from tests.publish.fixture_data import ROOT
 
 A, B = "decode.seconds_per_token", "prefill.seconds_per_token"
@@ -267,7 +268,7 @@ COUNT = '\n[quantity."a.b"]\ntitle = "T"\nmeaning = "M"\nunit = "1"\n'
 
 def vanished(folder: Path, list_: str, *published: Number) -> Iterator[PublishError]:
     """The errors of a list of quantities, where these numbers were published before."""
-    from hooks import store
+    from hooks.data import store
 
     for part in ("models", "cited", "tokenizers"):
         if not (folder / part).is_dir():

@@ -10,13 +10,13 @@ from typing import Any
 import markdown
 import pytest
 
-from hooks import machines, switch
-from hooks.book import Book
+from hooks.data.records import Run
 from hooks.errors import PublishErrors
 from hooks.extension import Site, SplicedExtension
-from hooks.formatting import SPACE
-from hooks.pages import PageState
-from hooks.records import Run
+from hooks.numbers.book import Book
+from hooks.numbers.formatting import SPACE
+from hooks.switching import machines, switch
+from hooks.writing.pages import PageState
 from tests.publish.test_pages import OTHERS
 
 GPU, SMALL = "fixture-gpu", "fixture-small"

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from hooks import quantities, store
-from hooks.book import Book
+from hooks.data import store
 from hooks.errors import PublishError
-from hooks.formatting import SPACE
-from hooks.provenance import rows
-from hooks.readings import Reading
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.numbers.formatting import SPACE
+from hooks.numbers.readings import Reading
+from hooks.writing.provenance import rows
 from tests.publish import fixture_data
 from tests.publish.fixture_data import (
     BUSY_WATTS,

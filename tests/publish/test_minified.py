@@ -8,7 +8,7 @@ import pytest
 from pygments.lexers import CssLexer, JavascriptLexer
 from pygments.token import Comment, String
 
-from hooks.minified import SUFFIXES, minified
+from hooks.output.minified import SUFFIXES, minified
 from tests.publish.fixture_data import ROOT
 
 ASSETS = sorted(path for path in (ROOT / "docs/assets").rglob("*") if path.suffix in SUFFIXES)

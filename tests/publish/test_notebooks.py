@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hooks import execution, notebooks, quantities, store
-from hooks.book import Book
-from hooks.cache import Cache
+from hooks.caching.cache import Cache
+from hooks.data import store
 from hooks.errors import PublishError
-from hooks.notebooks import Notebooks
+from hooks.jupyter import execution, notebooks
+from hooks.jupyter.notebooks import Notebooks
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 
@@ -169,7 +171,7 @@ def test_code_and_versions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (kept,) = (tmp_path / "cache/notebook").iterdir()
     reads = json.loads(kept.read_text().partition("\n")[2])["reads"]
     files = {json.loads(read)[1] for read in reads if json.loads(read)[0] == "file"}
-    for name in ("notebook", "readings", "formatting", "estimates", "provenance"):
+    for name in ("notebook", "numbers/readings", "numbers/estimates", "writing/provenance"):
         assert str(ROOT / f"hooks/{name}.py") in files, "a changed module of ours executes it again"
     assert not any("site_data" in name or "-packages" in name for name in files)
     monkeypatch.setattr(notebooks, "versions", lambda: "altair of another version")

@@ -17,10 +17,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hooks import feeds, ledger_pages, llms, markdown_form, quantities
-from hooks.cache import Cache
-from hooks.ledger import Entry, Ledger, Number, Publication
+from hooks.caching.cache import Cache
 from hooks.markup import escaped
+from hooks.numbers import quantities
+from hooks.output import feeds, llms, markdown_form
+from hooks.publication import ledger_pages
+from hooks.publication.ledger import Entry, Ledger, Number, Publication
 from tests.publish.fixture_data import ROOT
 
 NO_CACHE = Cache(None)

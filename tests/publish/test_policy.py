@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from pathlib import Path
 
-from hooks import policy
+from hooks.output import policy
 from tests.publish.fixture_data import ROOT
 
 RUN = "var a=1\n  && 2;"

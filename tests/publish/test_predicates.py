@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.book import Book
 from hooks.errors import PublishError, PublishErrors
-from hooks.expressions import parse
 from hooks.extension import Site, SplicedExtension
-from hooks.predicates import falling, rising
+from hooks.numbers.book import Book
+from hooks.numbers.expressions import parse
+from hooks.numbers.predicates import falling, rising
 
 VALUES = {"a.b": 23.0, "c.d": 26.0, "e.f": 30.0, "s.up": (1.0, 2.0, 5.0), "s.flat": (1.0, 2.0, 2.0)}
 

@@ -26,14 +26,17 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from hooks import charts, quantities, sheets, store
-from hooks.book import Book
+from hooks import charts
 from hooks.build import Build
+from hooks.data import store
 from hooks.errors import PublishError
-from hooks.expressions import DEEPEST, LONGEST, parse
 from hooks.extension import Site, SplicedExtension
-from hooks.formatting import SPACE, UNITS
-from hooks.provenance import rows
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.numbers.expressions import DEEPEST, LONGEST, parse
+from hooks.numbers.formatting import SPACE, UNITS
+from hooks.pictures import sheets
+from hooks.writing.provenance import rows
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 

@@ -14,10 +14,11 @@ from typing import Any
 import feedparser
 import pytest
 
-from hooks import changes, publish, snapshots
+from hooks import changes, publish
 from hooks.build import Build
 from hooks.errors import PublishError
-from hooks.ledger import Number
+from hooks.publication import snapshots
+from hooks.publication.ledger import Number
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 from tests.publish.project import Project, good_cells, notebook

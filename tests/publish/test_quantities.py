@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hooks import quantities, store
-from hooks.book import Book
+from hooks.data import store
 from hooks.errors import PublishError
-from hooks.formatting import SPACE
+from hooks.numbers import quantities
+from hooks.numbers.book import Book
+from hooks.numbers.formatting import SPACE
 from tests.publish import fixture_data
 
 HEAD = 'version = 1\n[runs.main]\nlabel = "L"\nmodel = "qwen2.5-1.5b"\nplans = ["standard"]\n'

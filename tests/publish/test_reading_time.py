@@ -7,8 +7,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from hooks.extension import Site, SplicedExtension
-from hooks.pages import PageState
-from hooks.reading_time import WORDS_PER_MINUTE
+from hooks.writing.pages import PageState
+from hooks.writing.reading_time import WORDS_PER_MINUTE
 
 
 def first_after_title(source: str, site: Site, *, says: bool = True) -> str:

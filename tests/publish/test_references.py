@@ -10,7 +10,7 @@ import markdown
 import pytest
 from bs4 import BeautifulSoup
 
-from hooks import references
+from hooks.citation import references
 from hooks.errors import PublishError, PublishErrors
 from hooks.extension import Site, SplicedExtension
 from tests.publish import fixture_data
@@ -163,7 +163,7 @@ def test_within_a_link_a_label_does_not_link(citing_site: Site) -> None:
 
 
 def test_works_are_kept_between_builds(site_data: Path, folder: Path, tmp_path: Path) -> None:
-    from hooks.cache import Cache
+    from hooks.caching.cache import Cache
 
     kept = Cache(tmp_path / "kept")
     store = Site.open(site_data, folder / "quantities.toml").book.store

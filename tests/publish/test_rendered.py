@@ -12,7 +12,7 @@ import markdown
 import pytest
 
 from hooks.build import Build, dump
-from hooks.rendered import Recording, restore
+from hooks.caching.rendered import Recording, restore
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT, seconds_per_token
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hooks import replays
-from hooks.book import Book
 from hooks.extension import Site
+from hooks.numbers.book import Book
+from hooks.widgets import replays
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 from tests.publish.test_pages import convert

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hooks.errors import Place
-from hooks.prose import Page
+from hooks.writing.prose import Page
 from tests import sentences
 from tests.publish.fixture_data import ROOT
 

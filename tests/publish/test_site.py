@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hooks.formatting import SPACE
+from hooks.numbers.formatting import SPACE
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
 from tests.publish.project import Page, Project, notebook
@@ -208,7 +208,7 @@ first = text()
 samples = Path("site_data/runs/fixture-main/samples.jsonl")
 shutil.copy(sys.argv[1], samples)
 second = text()
-source = Path("hooks/formatting.py")
+source = Path("hooks/numbers/formatting.py")
 code = source.read_text(encoding="utf-8").replace('"s": Unit("s", "s",', '"s": Unit("sec", "sec",')
 source.write_text(code, encoding="utf-8")
 print(json.dumps([first, second, text()]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks import store
+from hooks.data import store
 from hooks.errors import PublishError
 from tests.publish import fixture_data
 

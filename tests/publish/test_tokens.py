@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hooks import store, tokens
+from hooks.data import store
 from hooks.errors import PublishError
+from hooks.writing import tokens
 from tests.publish.fixture_data import ROOT
 
 DATA = store.load_cached(ROOT / "site_data")

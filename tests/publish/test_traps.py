@@ -23,11 +23,14 @@ from xml.etree.ElementTree import Element
 import markdown
 import pytest
 
-from hooks import charts, cited_works, formatting, leftovers, resolve
+from hooks import charts, leftovers
+from hooks.citation import cited_works
 from hooks.errors import PublishErrors
 from hooks.extension import Site, SplicedExtension
-from hooks.forms import plain_text
-from hooks.pages import PageState
+from hooks.numbers import formatting
+from hooks.writing import resolve
+from hooks.writing.forms import plain_text
+from hooks.writing.pages import PageState
 from tests.publish import fixture_data, test_policy
 from tests.publish.error_cases import CASES
 from tests.publish.fixture_data import ROOT
@@ -160,7 +163,7 @@ def test_checks_do_not_live_in_fences(site: Site) -> None:
 def test_a_build_uses_the_hooks_beside_its_configuration(tmp_path: Path) -> None:
     """MkDocs takes a hook's folder off the path after loading it; another copy would be imported, or none."""
     project = make(tmp_path / "project", NUMBER)
-    edit(project, "hooks/formatting.py", 'Unit("s", "s", (', 'Unit("beat", "beats", (')
+    edit(project, "hooks/numbers/formatting.py", 'Unit("s", "s", (', 'Unit("beat", "beats", (')
     command = [sys.executable, "-m", "mkdocs", "build", "-f", str(project.folder / "mkdocs.yml")]
 
     def beats() -> bool:
@@ -342,7 +345,7 @@ def test_ids_of_clips_are_the_chart_s_own(every_chart: Project) -> None:
         "mark": {"type": "point", "clip": True},
         "encoding": {"x": {"field": "a"}},
     }
-    paint = "import sys; from hooks.painter import paint; print(paint(sys.argv[1]))"
+    paint = "import sys; from hooks.pictures.painter import paint; print(paint(sys.argv[1]))"
     raw = [
         subprocess.run(
             [sys.executable, "-c", paint, json.dumps({**spec, "title": title})],
@@ -392,7 +395,7 @@ def test_search_does_not_read_the_tables_of_pictures(every_chart: Project, tmp_p
     assert "prediction interval over processes)" not in found(every_chart)
     assert "Download as CSV" not in found(every_chart)
     project = make(tmp_path / "project", f"Decode takes {NUMBER}.\n\n{{{{ chart time-per-token }}}}\n")
-    for name in ("hooks/figures.py", "hooks/svg.py"):
+    for name in ("hooks/pictures/figures.py", "hooks/pictures/svg.py"):
         edit(project, name, " data-search-exclude", "")
     assert project.build().code == 0, project.output
     assert "Download as CSV" in found(project)
@@ -412,7 +415,7 @@ def test_a_cell_that_raises_stops_the_build(tmp_path: Path) -> None:
     """mkdocs-jupyter publishes the traceback unless told otherwise, and a strict build passes."""
     project = make(tmp_path / "project", "# Home\n", "raise ValueError('no')")
     assert project.build().code != 0
-    edit(project, "hooks/execution.py", "allow_errors=False", "allow_errors=True")
+    edit(project, "hooks/jupyter/execution.py", "allow_errors=False", "allow_errors=True")
     assert project.build().code == 0
     assert "ValueError" in project.read("notes/note.html")
 
@@ -431,13 +434,13 @@ def test_a_notebook_follows_the_data(tmp_path: Path) -> None:
 
     assert THIS in printed()
     fixture_data.write_run(project.folder / "site_data", records=fixture_data.samples(lambda *_: 0.7))
-    source = (project.folder / "hooks/reads.py").read_text(encoding="utf-8")
+    source = (project.folder / "hooks/caching/reads.py").read_text(encoding="utf-8")
     hold = re.compile(r'(def hold\(.*?\) -> bool:\n(?:    """.*?"""\n)?)', re.DOTALL)
     blind, count = hold.subn(lambda match: f"{match[1]}    return True\n", source)
     assert count == 1
-    project.write("hooks/reads.py", blind)
+    project.write("hooks/caching/reads.py", blind)
     assert THIS in printed()
-    project.write("hooks/reads.py", source)
+    project.write("hooks/caching/reads.py", source)
     assert f"700{formatting.SPACE}ms" in printed()
 
 
@@ -465,7 +468,7 @@ def test_a_chart_that_needs_a_script_is_not_lost_in_silence(tmp_path: Path) -> N
     project = make(tmp_path / "project", "# Home\n", "1 + 1", bare)
     assert project.build().code != 0
     assert "docs/notes/note.ipynb, cell 2: an output of this cell needs a script" in project.output
-    edit(project, "hooks/notebook_pages.py", "output script", "no such output")
+    edit(project, "hooks/jupyter/notebook_pages.py", "output script", "no such output")
     assert project.build().code == 0, project.output
     (_, lost) = re.findall(
         r'<div class="cell-output">(.*?)</div>', project.read("notes/note.html"), re.DOTALL

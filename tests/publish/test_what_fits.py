@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hooks import tables
-from hooks.book import Book
-from hooks.pages import PageState
+from hooks.numbers.book import Book
+from hooks.writing import tables
+from hooks.writing.pages import PageState
 from tests.publish import fixture_data
 
 

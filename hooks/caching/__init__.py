@@ -1,0 +1,1 @@
+"""What outlives a build, and how it is known to hold still."""

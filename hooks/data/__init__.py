@@ -1,0 +1,1 @@
+"""Reading site_data/: the contract, and what the folder holds."""

@@ -1,0 +1,1 @@
+"""Notebooks: executed beside the build, and pages like any other."""

@@ -1,0 +1,107 @@
+"""The notebooks of a build: which must be executed, and the outputs of all. Executes none itself.
+
+A notebook is executed when it is new, when a package or Python itself is another, or when something that it read the
+last time has changed: numbers, samples, files, modules (`hooks.caching.reads`). Otherwise its kept outputs are what it
+would print again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hooks.caching import reads
+from hooks.caching.cache import Cache, digest, file_digest, versions
+from hooks.errors import PublishError
+from hooks.jupyter.execution import Execution
+from hooks.jupyter.notebook_pages import Notebook
+from hooks.numbers.book import Book
+
+_CODE = ("jupyter/notebook_pages.py", "jupyter/execution.py", "caching/opened.py")
+"""What makes outputs of an executed notebook; the modules that its cells use are among its reads."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    notebook: Notebook
+    path: Path
+    content: str | None
+    key: str
+
+
+class Notebooks:
+    """Notebooks by the URI of their page.
+
+    Args:
+        book: Today's numbers; without them every notebook is executed.
+        kept: Outputs of earlier builds.
+        environment: Gives that of the kernels; called only when one is to be started.
+    """
+
+    def __init__(
+        self,
+        book: Book | None = None,
+        kept: Cache | None = None,
+        environment: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self.book = book
+        self.kept = kept or Cache(None)
+        self.executed: tuple[str, ...] = ()
+        self._environment = environment
+        self._wanted: dict[str, _Wanted] = {}
+        self._failed: dict[str, PublishError] = {}
+        self._outputs: dict[str, Mapping[int, str]] = {}
+        self._execution: Execution | None = None
+
+    def begin(self, files: Mapping[str, tuple[Path, str]]) -> None:
+        """Read the notebooks and begin to execute those that must be; returns at once.
+
+        Args:
+            files: Path, and what errors call it, by URI.
+        """
+        made_with = digest(versions(), [file_digest(Path(__file__).parents[1] / name) for name in _CODE])
+        for uri, (path, name) in files.items():
+            content = file_digest(path)
+            try:
+                notebook = Notebook.read(path, name)
+            except PublishError as error:
+                self._failed[uri] = error
+                continue
+            key = digest("notebook", made_with, str(path), content)
+            self._wanted[uri] = _Wanted(notebook, path, content, key)
+            known = self.kept.get("notebook", key)
+            if known is not None and self.book is not None and reads.hold(known["reads"], self.book):
+                self._outputs[uri] = {int(number): html for number, html in known["outputs"].items()}
+        stale = {uri: wanted for uri, wanted in self._wanted.items() if uri not in self._outputs}
+        self.executed = tuple(stale)
+        if stale:
+            jobs = {wanted.path: wanted.notebook.name for wanted in stale.values()}
+            self._execution = Execution(jobs, self._environment())
+
+    def notebook(self, uri: str) -> Notebook | None:
+        """The notebook of a page; None where the page is none, or could not be read."""
+        return self._wanted[uri].notebook if uri in self._wanted else None
+
+    def outputs(self) -> dict[str, Mapping[int, str] | PublishError]:
+        """The HTML of each code cell's output by the cell's number, or what is wrong, by URI; waits for all."""
+        if self._execution is not None:
+            results = self._execution.results()
+            self._execution = None
+            for uri in self.executed:
+                wanted = self._wanted[uri]
+                result = results[wanted.path]
+                if isinstance(result, PublishError):
+                    self._failed[uri] = result
+                    continue
+                self._outputs[uri] = result.outputs
+                if file_digest(wanted.path) == wanted.content:  # else it was saved meanwhile
+                    kept = {"outputs": result.outputs, "reads": result.reads}
+                    self.kept.put("notebook", wanted.key, kept)
+        return {**self._outputs, **self._failed}
+
+    def close(self) -> None:
+        """End what still runs."""
+        if self._execution is not None:
+            self._execution.close()
+            self._execution = None

@@ -1,0 +1,1 @@
+"""What was published: the ledger, former names, snapshots of earlier builds."""

@@ -1,0 +1,1 @@
+"""What readers operate: the calculator, the replay, their own text in tokens."""

@@ -13,6 +13,7 @@
   const KEY = "spliced-machine";
   const SLOT = "data-run-slot";
   const SHOWN = "is-elsewhere";
+  const ANYWHERE = "shows-elsewhere";
 
   /* A browser may forbid storage, and addresses of files. The choice then lasts as long as the page. */
   const attempt = (act) => {
@@ -33,6 +34,11 @@
     const template = document.createElement("template");
     template.innerHTML = html;
     return template.content;
+  }
+
+  /** What lies outside of the page's text makes room for the line that stays in sight. */
+  function mark() {
+    document.documentElement.classList.toggle(ANYWHERE, Boolean(document.querySelector(`.machine-switch.${SHOWN}`)));
   }
 
   const count = (number, one, many) => `${number} ${number === 1 ? one : many}`;
@@ -106,6 +112,7 @@
       this.shown = run;
       this.select.value = run;
       if (patch) this.apply(patch);
+      mark();
       this.tell();
       document.dispatchEvent(new CustomEvent("spliced-machine", { detail: { run, main: this.main } }));
       return true;
@@ -221,6 +228,7 @@
   const begun = new WeakSet();
 
   function begin() {
+    mark();
     document.querySelectorAll(".machine-switch").forEach((element) => {
       if (begun.has(element)) return;
       begun.add(element);

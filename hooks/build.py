@@ -62,6 +62,7 @@ class Build:
     description: Description | None = None
     ledger: Ledger = field(default_factory=Ledger)
     gone: tuple[PublishError, ...] = ()
+    owns_painter: bool = True
     catalogued: bool = False
     catalogue: Catalogue | None = None
     _tags: dict[str, str] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Build:
         site_dir: Path,
         cache: Path | None = None,
         settings: Sequence[Any] = (),
+        painter: Painter | None = None,
     ) -> Build:
         """Read the data, and what was published last.
 
@@ -88,12 +90,13 @@ class Build:
             site_dir: Where the site of the last build may be.
             cache: Where results are kept between builds; None keeps none.
             settings: JSON values on which rendered pages depend, beside the data and what lies beside quantities.toml.
+            painter: One that outlives the build, over the same cache; without it, the build has its own.
 
         Raises:
             PublishError: The data or quantities.toml are not as they should be.
         """
         kept = Cache(cache)
-        painter = Painter(kept)
+        own_painter, painter = painter is None, painter or Painter(kept)
         state = _state(site_data, quantities)
         if kept.get("state", "last") != state:
             painter.warm()
@@ -111,6 +114,7 @@ class Build:
         made_of = partial(basis, site_data, quantities.parent, *settings)
         shelf = Shelf(kept, made_of(), site.book.store.runs)
         build = cls(site, memory, kept, painter, notebooks, state, made_of, shelf)
+        build.owns_painter = own_painter
         build.extension.site = site
         build.ledger = stated.open_ledger(site.book)
         ledger_file.refuse_loss(site_data, filter(None, [committed.text(site_data / ledger_file.FILE)]))
@@ -228,7 +232,8 @@ class Build:
     def close(self) -> None:
         """End the processes beside the build."""
         self.notebooks.close()
-        self.painter.close()
+        if self.owns_painter:
+            self.painter.close()
 
     def draw(self, name: str, job: str) -> None:
         """Begin on a PNG file of the site; `job` is what `painter.png_job` says."""

@@ -40,7 +40,7 @@ from hooks.output import theme
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
 from hooks.pictures import cards
-from hooks.pictures.painter import png_job
+from hooks.pictures.painter import Painter, png_job
 
 READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""
@@ -51,6 +51,8 @@ TOUCH_ICON = "assets/touch-icon.png"
 TOUCH_ICON_WIDTH = 180
 
 _build: Build | None = None
+_painter: Painter | None = None
+"""The painter of a preview."""
 
 
 class NotebookFile(File):
@@ -90,14 +92,15 @@ class _Templates(BytecodeCache):
         self.kept.put("template", digest(versions(), bucket.key, bucket.checksum), text)
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Open a build on today's data and add the Markdown extension."""
+def on_config(config: MkDocsConfig, *, serving: bool = False) -> MkDocsConfig:
+    """Open a build on today's data and add the Markdown extension; one of many where this process serves."""
     global _build
     root = _root(config)
     # The variable SITE_DATA is for people: it has a build read another folder than site_data/.
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
     quantities = Path(config.docs_dir) / "quantities.toml"
     _set_date(root)
+    cache = root / ".cache" / "site"
     if _build is not None:
         _build.close()
     try:
@@ -106,8 +109,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             quantities,
             root / ".build",
             Path(config.site_dir),
-            root / ".cache" / "site",
+            cache,
             _settings(config),
+            _painter_of_preview(cache) if serving else None,
         )
         _build.description = _description(config, root)
     except PublishError as error:
@@ -118,6 +122,22 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.theme.get_env = partial(_environment, config.theme.get_env)  # type: ignore[method-assign]
     _build.notebooks.begin(_notebooks(config))
     return config
+
+
+def close() -> None:
+    """End all processes beside builds: other sources are about to take over."""
+    if _build is not None:
+        _build.close()
+    if _painter is not None:
+        _painter.close()
+
+
+def _painter_of_preview(cache: Path) -> Painter:
+    global _painter
+    if _painter is None or _painter.ended:
+        _painter = Painter(Cache(cache))
+    _painter.forget()
+    return _painter
 
 
 def _environment(made: Callable[[], Environment]) -> Environment:

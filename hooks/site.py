@@ -29,7 +29,7 @@ def on_startup(*, command: str, dirty: bool) -> None:
 def on_config(config: Any) -> Any:
     """The first event of a build, and the one at which changed sources are seen."""
     _forget_changed_modules()
-    return _host().on_config(config)
+    return _host().on_config(config, serving=_serving)
 
 
 def on_files(files: Any, *, config: Any) -> Any:
@@ -99,6 +99,8 @@ def _forget_changed_modules() -> None:
         now = {str(path): path.stat().st_mtime_ns for path in sorted((ROOT / "hooks").rglob("*.py"))}
         if _sources == now:
             return
+        if "hooks.host" in sys.modules:
+            _host().close()
         if _sources and _serving and _sources.get(str(THIS)) != now.get(str(THIS)):
             os.execv(sys.executable, sys.orig_argv)
         if _sources:  # the package goes too: its attributes are its old modules

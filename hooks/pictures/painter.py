@@ -4,13 +4,15 @@ It makes no chart and knows no page.
 
 vl-convert holds Python's lock while it works, so only another process lets the build go on meanwhile. It is
 started when the first picture is wanted that the cache does not have. Where it cannot run, pictures are
-made in this process.
+made in this process. A preview has one painter for all its builds, since Vega takes half a second to start.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -41,7 +43,8 @@ class Painter:
         self._waiting: set[str] = set()
         self._process: subprocess.Popen[str] | None = None
         self._news = threading.Condition()
-        self._ended = False
+        self.ended = False
+        """Whether the process is gone: from then on pictures are made in this one."""
 
     def start(self, text: str, kind: str = "picture") -> None:
         """Begin on a specification (JSON text) or on another kind of work; returns at once."""
@@ -94,6 +97,11 @@ class Painter:
         """
         return self._wait("bundle", snippet)
 
+    def forget(self) -> None:
+        """Let go of what earlier builds wanted; the cache has it."""
+        with self._news:
+            self._made.clear()
+
     def close(self) -> None:
         """End the process, without waiting for pictures that nobody asked for."""
         process, self._process = self._process, None
@@ -120,7 +128,7 @@ class Painter:
         self.start(text, kind)
         key = self._key(kind, text)
         with self._news:
-            self._news.wait_for(lambda: key in self._made or self._ended)
+            self._news.wait_for(lambda: key in self._made or self.ended)
             if key not in self._made:
                 self._keep(kind, key, KINDS[kind](text))
         found = self._made[key]
@@ -136,7 +144,7 @@ class Painter:
 
     def _send(self, kind: str, key: str, text: str) -> None:
         try:
-            if self._process is None and not self._ended:
+            if self._process is None and not self.ended:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "hooks.pictures.painter"],
                     cwd=_ROOT,
@@ -164,7 +172,7 @@ class Painter:
 
     def _end(self) -> None:
         with self._news:
-            self._ended = True
+            self.ended = True
             self._news.notify_all()
 
 
@@ -242,11 +250,15 @@ KINDS = {"picture": paint, "png": png, "bundle": bundle}
 
 
 def main(incoming: IO[str] = sys.stdin, outgoing: IO[str] = sys.stdout) -> None:
-    """Make what is asked for, one JSON line `[kind, key, text]` each, until nothing more comes."""
-    for line in incoming:
-        kind, key, text = json.loads(line)
-        outgoing.write(json.dumps([kind, key, KINDS[kind](text)]) + "\n")
-        outgoing.flush()
+    """Make what is asked for, one JSON line `[kind, key, text]` each, until nothing more comes or nobody listens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever stops the build closes the input
+    try:
+        for line in incoming:
+            kind, key, text = json.loads(line)
+            outgoing.write(json.dumps([kind, key, KINDS[kind](text)]) + "\n")
+            outgoing.flush()
+    except BrokenPipeError:
+        os._exit(0)  # Python would try once more to write, and say that it cannot
 
 
 if __name__ == "__main__":

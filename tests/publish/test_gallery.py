@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from hooks import charts
+from hooks.build import Build
 from hooks.caching.cache import Cache
 from hooks.data import store
 from hooks.numbers import quantities
@@ -175,3 +178,40 @@ def test_a_damaged_cache_paints_anew(data: Path, tmp_path: Path) -> None:
 
 def test_the_painter_paints_for_altairs_vega_lite() -> None:
     assert alt.SCHEMA_VERSION.lstrip("v").startswith(f"{painter.VEGA_LITE}.")
+
+
+BLANK = '{"data": {"values": []}, "mark": "point"}'
+
+
+def test_a_painter_nobody_listens_to_ends_without_a_word() -> None:
+    wish = json.dumps(["picture", "key", BLANK]) + "\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hooks.pictures.painter"],
+        cwd=fixture_data.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin and process.stdout and process.stderr
+    process.stdout.close()
+    process.stdin.write(wish)
+    process.stdin.close()
+    assert process.wait() == 0 and process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_a_painter_outlives_the_builds_that_it_was_lent_to(data: Path, tmp_path: Path) -> None:
+    listed, lent = data.parent / "quantities.toml", Painter(Cache(None))
+    opened(data)
+    first = lent.picture(BLANK)
+    process = lent._process
+    for _ in range(2):
+        build = Build.open(data, listed, tmp_path / ".build", tmp_path / "site", painter=lent)
+        assert build.painter is lent and build.site.gallery.painter is lent
+        build.close()
+    lent.forget()
+    assert lent.picture(BLANK) == first
+    assert lent._process is process and process is not None and process.poll() is None
+    lent.close()
+    assert process.poll() is not None

@@ -236,7 +236,7 @@ class Build:
             self.painter.close()
 
     def draw(self, name: str, job: str) -> None:
-        """Begin on a PNG file of the site; `job` is what `painter.png_job` says."""
+        """Begin on a PNG file of the site; `job` is what `painting.png_job` says."""
         self.drawn[name] = job
         self.painter.start(job, "png")
 

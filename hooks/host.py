@@ -40,7 +40,8 @@ from hooks.output import theme
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
 from hooks.pictures import cards
-from hooks.pictures.painter import Painter, png_job
+from hooks.pictures.painter import Painter
+from hooks.pictures.painting import png_job
 
 READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""

@@ -1,6 +1,6 @@
 """The card of a page: the picture that other places show where they link to it. Paints none and writes no file.
 
-A card is an SVG with the page's title and description, for `hooks.pictures.painter` to make a PNG of, since no place
+A card is an SVG with the page's title and description, for `hooks.pictures.painting` to make a PNG of, since no place
 that shows cards takes an SVG.
 """
 

@@ -1,31 +1,39 @@
-"""A process of its own that runs vl-convert beside the build: pictures, PNG files, the script of interactive charts.
+"""The processes that paint beside the build: what each is given, and what came back. Paints nothing itself.
 
-It makes no chart and knows no page.
-
-vl-convert holds Python's lock while it works, so only another process lets the build go on meanwhile. It is
-started when the first picture is wanted that the cache does not have. Where it cannot run, pictures are
-made in this process. A preview has one painter for all its builds, since Vega takes half a second to start.
+vl-convert holds Python's lock while it works, so only another process lets the build go on meanwhile. One is
+started when the first picture is wanted that the cache does not have, and others when many wait. Where none can run,
+pictures are made in this process. A preview has one painter for all its builds: Vega takes half a second to start.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 import threading
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from queue import SimpleQueue
+from typing import Any
 
-from hooks.caching.cache import Cache, digest, file_digest, of_environment, version
+from hooks.caching.cache import Cache, digest, of_environment, version
+from hooks.pictures.painting import KINDS, VEGA_LITE
 
-VEGA_LITE = "6.4"
-"""The version of Vega-Lite that Altair 6.3 writes for; a test holds the two together."""
+AHEAD = 3
+"""What a process is given before it has answered: more than one, so that it need not wait for the build to listen."""
+
+WORTH_A_PROCESS = 12
+"""Pictures for each process that wait before one more is started: they take longer to draw than it takes to start."""
+
+MOST_PROCESSES = os.cpu_count() or 1
+
+Job = tuple[str, str, str]
+"""Kind, key and text of what is to be made."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,29 +47,33 @@ class Painter:
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
+        self.ended = False
+        """Whether no process is left: from then on pictures are made in this one."""
         self._made: dict[str, str] = {}
         self._waiting: set[str] = set()
-        self._process: subprocess.Popen[str] | None = None
+        self._queue: deque[Job] = deque()
+        self._processes: list[_Process] = []
         self._news = threading.Condition()
-        self.ended = False
-        """Whether the process is gone: from then on pictures are made in this one."""
 
     def start(self, text: str, kind: str = "picture") -> None:
         """Begin on a specification (JSON text) or on another kind of work; returns at once."""
         key = self._key(kind, text)
         with self._news:
-            if key in self._made or key in self._waiting:
+            if self.ended or key in self._made or key in self._waiting:
                 return
             kept = self._cache(kind).get(kind, key)
             if isinstance(kept, str):
                 self._made[key] = kept
                 return
             self._waiting.add(key)
-        self._send(kind, key, text)
+            self._queue.append((kind, key, text))
+            self._feed()
 
     def warm(self) -> None:
-        """Have the process ready before a picture is wanted: Vega takes half a second to start."""
-        self._send("picture", "warm", '{"data": {"values": []}, "mark": "point"}')
+        """Have a process ready before a picture is wanted: Vega takes half a second to start."""
+        with self._news:
+            self._queue.append(("picture", "warm", '{"data": {"values": []}, "mark": "point"}'))
+            self._feed()
 
     def picture(self, spec: str) -> str:
         """The SVG of a specification; waits for it.
@@ -103,15 +115,13 @@ class Painter:
             self._made.clear()
 
     def close(self) -> None:
-        """End the process, without waiting for pictures that nobody asked for."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
+        """End the processes, without waiting for pictures that nobody asked for."""
+        with self._news:
+            processes, self._processes = self._processes, []
+            self._queue.clear()
+            self._waiting.clear()
+        for process in processes:
+            process.close()
 
     @cached_property
     def _versions(self) -> str:
@@ -128,7 +138,7 @@ class Painter:
         self.start(text, kind)
         key = self._key(kind, text)
         with self._news:
-            self._news.wait_for(lambda: key in self._made or self.ended)
+            self._news.wait_for(lambda: key not in self._waiting)
             if key not in self._made:
                 self._keep(kind, key, KINDS[kind](text))
         found = self._made[key]
@@ -142,124 +152,94 @@ class Painter:
         if not made.startswith("!"):
             self._cache(kind).put(kind, key, made)
 
-    def _send(self, kind: str, key: str, text: str) -> None:
-        try:
-            if self._process is None and not self.ended:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "hooks.pictures.painter"],
-                    cwd=_ROOT,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    encoding="utf-8",
-                )
-                threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-            if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(json.dumps([kind, key, text]) + "\n")
-                self._process.stdin.flush()
-        except OSError:
-            self._end()
+    def _feed(self) -> None:
+        """Give processes what waits; the caller holds the lock. One more starts when so much waits that it pays."""
+        for process in self._processes:
+            while self._queue and len(process.given) < AHEAD:
+                process.give(self._queue.popleft())
+        count = len(self._processes)
+        if len(self._queue) > WORTH_A_PROCESS * count and count < MOST_PROCESSES and not self.ended:
+            try:
+                self._processes.append(_Process(self._told, self._gone))
+            except OSError:
+                self._end()
+                return
+            self._feed()
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        with suppress(ValueError, OSError):
-            for line in process.stdout:
-                kind, key, made = json.loads(line)
-                with self._news:
-                    self._keep(kind, key, made)
-                    self._news.notify_all()
-        self._end()
-
-    def _end(self) -> None:
+    def _told(self, process: _Process, answer: str) -> None:
+        kind, key, made = json.loads(answer)
         with self._news:
-            self.ended = True
+            process.given.discard(key)
+            self._keep(kind, key, made)
+            self._feed()
             self._news.notify_all()
 
+    def _gone(self, process: _Process) -> None:
+        """A process has ended. What it was given is not given to another, which it might end, too."""
+        with self._news:
+            if process in self._processes:
+                self._processes.remove(process)
+                self._waiting -= process.given
+                if not self._processes:
+                    self._end()
+                self._news.notify_all()
 
-def paint(spec: str) -> str:
-    """A Vega-Lite specification as JSON text with `svg` and, as it is drawn from, `vega`.
-
-    A text that begins with `!` says why there is none.
-    """
-    import vl_convert  # 60 MB that a build with nothing to paint does not need
-
-    try:
-        # In two steps, since the first result is wanted, too; together they take as long as one.
-        vega = vl_convert.vegalite_to_vega(_drawable(json.loads(spec)), vl_version=VEGA_LITE)
-        return json.dumps({"svg": vl_convert.vega_to_svg(vega), "vega": vega})
-    except ValueError as error:
-        return f"!{error}"
-
-
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+    def _end(self) -> None:
+        self.ended = True
+        self._queue.clear()
+        self._waiting.clear()
+        self._news.notify_all()
 
 
-def _drawable(spec: Any) -> Any:
-    """The specification without characters that XML forbids: each of them would end this process, not raise."""
-    if isinstance(spec, str):
-        return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", spec)
-    if isinstance(spec, dict):
-        return {key: _drawable(value) for key, value in spec.items()}
-    return [_drawable(item) for item in spec] if isinstance(spec, list) else spec
-
-
-def bundle(snippet: str) -> str:
-    """A script with as much of Vega as the snippet uses, from vl-convert's own copy: nothing is fetched.
-
-    A text that begins with `!` says why there is none.
-    """
-    import vl_convert
-
-    try:
-        script: str = vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)
-    except ValueError as error:
-        return f"!{error}"
-    return script
-
-
-def png_job(svg: str, fonts: Path, width: int | None = None) -> str:
-    """What `png` is to do, as text that is another where its result would be.
+class _Process:
+    """One process, with a thread that talks to it and one that listens: a pipe that is full must not stop the build.
 
     Args:
-        svg: The picture.
-        fonts: A folder with the faces that it may name, as TrueType files.
-        width: Of the result, in pixels, where it is not that of the SVG.
+        told: Called with this and each line that the process prints.
+        gone: Called with this once it has ended.
     """
-    faces = {path.name: file_digest(path) for path in sorted(fonts.glob("*.ttf"))}
-    return json.dumps({"svg": svg, "fonts": str(fonts), "faces": faces, "width": width})
 
+    def __init__(self, told: Callable[[_Process, str], None], gone: Callable[[_Process], None]) -> None:
+        self.given: set[str] = set()
+        """The keys of what it is working on."""
+        self._told, self._gone = told, gone
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "hooks.pictures.painting"],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        for work in (self._talk, self._listen):
+            threading.Thread(target=work, daemon=True).start()
 
-def png(job: str) -> str:
-    """An SVG as PNG, in base64. A text that begins with `!` says why there is none."""
-    import vl_convert
+    def give(self, job: Job) -> None:
+        """Hand it one more thing to make."""
+        self.given.add(job[1])
+        self._jobs.put(job)
 
-    wanted = json.loads(job)
-    svg = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", wanted["svg"])
-    if wanted["faces"]:
-        vl_convert.register_font_directory(wanted["fonts"])
-    drawn = re.search(r'viewBox="0 0 (\d+) \d+"', svg)
-    scale = wanted["width"] / int(drawn[1]) if wanted["width"] and drawn else 1
-    try:
-        return b64encode(vl_convert.svg_to_png(svg, scale=scale)).decode()
-    except (ValueError, RuntimeError) as error:
-        return f"!{str(error).splitlines()[0]}"  # the rest is a trace of the library's own
+    def close(self) -> None:
+        """End it."""
+        self._jobs.put(None)
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
 
+    def _talk(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(ValueError, OSError):  # it has ended, and `gone` is about to be called
+            while (job := self._jobs.get()) is not None:
+                self._process.stdin.write(json.dumps(job) + "\n")
+                self._process.stdin.flush()
 
-KINDS = {"picture": paint, "png": png, "bundle": bundle}
-"""What the process can make, by the name that messages and the cache have for it."""
-
-
-def main(incoming: IO[str] = sys.stdin, outgoing: IO[str] = sys.stdout) -> None:
-    """Make what is asked for, one JSON line `[kind, key, text]` each, until nothing more comes or nobody listens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever stops the build closes the input
-    try:
-        for line in incoming:
-            kind, key, text = json.loads(line)
-            outgoing.write(json.dumps([kind, key, KINDS[kind](text)]) + "\n")
-            outgoing.flush()
-    except BrokenPipeError:
-        os._exit(0)  # Python would try once more to write, and say that it cannot
-
-
-if __name__ == "__main__":
-    main()
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(ValueError, OSError):
+            for line in self._process.stdout:
+                self._told(self, line)
+        self._gone(self)

@@ -18,7 +18,7 @@ from html import escape, unescape
 from typing import Any
 
 from hooks.markup import escaped
-from hooks.pictures import painter
+from hooks.pictures import painting
 
 SERIES = (
     "var(--chart-1, #1f7a78)",
@@ -133,7 +133,7 @@ def specification(chart: Any, *, width: int, height: int, checked: bool = True) 
 
 @lru_cache(maxsize=256)
 def _painted(spec: str) -> str:
-    made = painter.paint(spec)
+    made = painting.paint(spec)
     if made.startswith("!"):
         raise ValueError(made[1:])
     svg: str = json.loads(made)["svg"]

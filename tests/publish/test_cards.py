@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hooks.caching.cache import Cache
 from hooks.pictures import cards
-from hooks.pictures.painter import Painter, png_job
+from hooks.pictures.painter import Painter
+from hooks.pictures.painting import png_job
 from tests.publish.fixture_data import ROOT
 
 FONTS = ROOT / "docs/assets/fonts"

@@ -13,7 +13,8 @@ from hooks import charts
 from hooks.caching.cache import Cache
 from hooks.numbers.book import Book
 from hooks.pictures import explorer, figures, svg
-from hooks.pictures.painter import Painter, bundle
+from hooks.pictures.painter import Painter
+from hooks.pictures.painting import bundle
 from tests.publish.test_charts import ASKED
 
 

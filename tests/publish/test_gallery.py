@@ -19,7 +19,7 @@ from hooks.caching.cache import Cache
 from hooks.data import store
 from hooks.numbers import quantities
 from hooks.numbers.book import Book
-from hooks.pictures import figures, gallery, painter, svg
+from hooks.pictures import figures, gallery, painter, painting, svg
 from hooks.pictures.gallery import Gallery
 from hooks.pictures.painter import Painter
 from tests.publish import fixture_data
@@ -177,7 +177,7 @@ def test_a_damaged_cache_paints_anew(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_painter_paints_for_altairs_vega_lite() -> None:
-    assert alt.SCHEMA_VERSION.lstrip("v").startswith(f"{painter.VEGA_LITE}.")
+    assert alt.SCHEMA_VERSION.lstrip("v").startswith(f"{painting.VEGA_LITE}.")
 
 
 BLANK = '{"data": {"values": []}, "mark": "point"}'
@@ -186,7 +186,7 @@ BLANK = '{"data": {"values": []}, "mark": "point"}'
 def test_a_painter_nobody_listens_to_ends_without_a_word() -> None:
     wish = json.dumps(["picture", "key", BLANK]) + "\n"
     process = subprocess.Popen(
-        [sys.executable, "-m", "hooks.pictures.painter"],
+        [sys.executable, "-m", "hooks.pictures.painting"],
         cwd=fixture_data.ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -205,13 +205,40 @@ def test_a_painter_outlives_the_builds_that_it_was_lent_to(data: Path, tmp_path:
     listed, lent = data.parent / "quantities.toml", Painter(Cache(None))
     opened(data)
     first = lent.picture(BLANK)
-    process = lent._process
+    (process,) = lent._processes
     for _ in range(2):
         build = Build.open(data, listed, tmp_path / ".build", tmp_path / "site", painter=lent)
         assert build.painter is lent and build.site.gallery.painter is lent
         build.close()
     lent.forget()
     assert lent.picture(BLANK) == first
-    assert lent._process is process and process is not None and process.poll() is None
+    assert lent._processes == [process] and process._process.poll() is None
     lent.close()
-    assert process.poll() is not None
+    assert process._process.poll() is not None
+
+
+def test_many_pictures_are_painted_by_several_processes_and_all_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(painter, "MOST_PROCESSES", 2)
+    # More than any pipe holds, so that one that waits for the other to read would wait for ever.
+    specs = [
+        json.dumps({"data": {"values": [{"x": "y" * 300_000, "n": number}]}, "mark": "point"})
+        for number in range(2 * painter.WORTH_A_PROCESS)
+    ]
+    made = Painter(Cache(None))
+    for spec in specs:
+        made.start(spec)
+    assert len(made._processes) == 2
+    assert [made.compiled(spec)["data"][0]["values"][0]["n"] for spec in specs] == list(range(len(specs)))
+    made.close()
+
+
+def test_pictures_are_made_here_where_the_processes_die() -> None:
+    made = Painter(Cache(None))
+    expected = made.picture(BLANK)
+    (process,) = made._processes
+    made.start(BLANK.replace("point", "bar"))
+    process._process.kill()
+    assert made.picture(BLANK.replace("point", "bar")) and made.picture(BLANK) == expected
+    made.close()

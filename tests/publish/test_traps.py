@@ -345,7 +345,7 @@ def test_ids_of_clips_are_the_chart_s_own(every_chart: Project) -> None:
         "mark": {"type": "point", "clip": True},
         "encoding": {"x": {"field": "a"}},
     }
-    paint = "import sys; from hooks.pictures.painter import paint; print(paint(sys.argv[1]))"
+    paint = "import sys; from hooks.pictures.painting import paint; print(paint(sys.argv[1]))"
     raw = [
         subprocess.run(
             [sys.executable, "-c", paint, json.dumps({**spec, "title": title})],

@@ -1,13 +1,13 @@
 """One build of the site: its pages' states, what they published, all that is wrong. Knows no MkDocs.
 
-A host opens a build, names its notebooks, announces each page before it renders it, has `finish` complete what
-was rendered, and ends with `errors` and `published`. Pictures and notebooks are made meanwhile by other processes.
+A host opens a build, names its notebooks, announces each page before it renders it, and has the build `take` all that
+was rendered and `settle` and `complete` page by page. Pictures and notebooks are made meanwhile by other processes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from hooks.caching.cache import Cache, digest, of_environment, version
 from hooks.caching.rendered import Shelf, basis
 from hooks.catalogue.catalogue import QUANTITIES, RUNS, Catalogue
-from hooks.citation import page_ends
+from hooks.citation import backlinks, page_ends
 from hooks.citation.backlinks import SitePage
 from hooks.citation.citing import Citing, Description
 from hooks.errors import Place, PublishError
@@ -42,6 +42,8 @@ from hooks.writing.pages import PageState
 
 PUBLISHED = published.FILE
 LAST_GOOD = "last-good.json"
+FRAMES = (QUANTITIES, RUNS)
+"""The pages whose frames the catalogue's own pages stand in."""
 
 
 @dataclass
@@ -65,8 +67,11 @@ class Build:
     owns_painter: bool = True
     catalogued: bool = False
     catalogue: Catalogue | None = None
-    _tags: dict[str, str] = field(default_factory=dict)
+    _contents: dict[str, str] = field(default_factory=dict)
+    _ends: page_ends.Ends | None = None
+    _as_markdown: Callable[[SitePage], tuple[str, str]] = lambda page: ("", page.html)
     _heads: dict[str, str] = field(default_factory=dict)
+    _written: dict[str, str] = field(default_factory=dict)
     _numbers: tuple[int, tuple[Number, ...]] | None = None
     _frames: dict[str, str] = field(default_factory=dict)
 
@@ -133,21 +138,29 @@ class Build:
         """The announced page is rendered."""
         self.extension.page = None
 
-    def finish(self, contents: Mapping[str, str]) -> dict[str, str]:
-        """The pages' HTML by URI with the outputs of notebooks in place; waits for them."""
-        outputs = self.notebooks.outputs()
-        filled = dict(contents)
-        for uri in contents.keys() & outputs.keys():
-            made, notebook = outputs[uri], self.notebooks.notebook(uri)
+    def take(self, contents: Mapping[str, str]) -> None:
+        """Take the HTML of all rendered pages, by URI; what cells print is put into it as notebooks end."""
+        self._contents = dict(contents)
+        for uri, html in contents.items():
+            self.page(uri).drawn = published.drawn(html)
+
+    def collect(self, until: Collection[str] = ()) -> None:
+        """Put into pages what notebooks have printed meanwhile, and begin to paint what they drew.
+
+        Args:
+            until: Pages; wait for those of them that are notebooks which still run.
+        """
+        for uri, made in self.notebooks.ended(until):
+            notebook, html = self.notebooks.notebook(uri), self._contents.get(uri)
+            if html is None:
+                continue
             if isinstance(made, PublishError):
                 self.page(uri).errors.append(made)
             elif notebook is not None:
                 take, files = self.site.gallery.take, self.site.files
-                cells = {number: take(explorer.place(html, uri, files)) for number, html in made.items()}
-                filled[uri] = notebook.fill(contents[uri], cells)
-        for uri, html in filled.items():
-            self.page(uri).drawn = published.drawn(html)
-        return filled
+                cells = {number: take(explorer.place(each, uri, files)) for number, each in made.items()}
+                self._contents[uri] = notebook.fill(html, cells)
+                self.page(uri).drawn = published.drawn(self._contents[uri])
 
     @cached_property
     def version(self) -> str:
@@ -162,29 +175,6 @@ class Build:
             self._numbers = len(uses), stated.numbers(self.site.book, uses)
         return self._numbers[1]
 
-    def write_other_forms(self, pages: Sequence[SitePage], outline: Outline) -> None:
-        """Make the files for other programs, and the links to them for the heads of pages.
-
-        Args:
-            pages: All pages of the site, as `list_data` left them.
-            outline: What is known of them together.
-        """
-        if self.description is None or self.errors:
-            return
-        others = frozenset(self.catalogue.paths) if self.catalogue else frozenset()
-        self.site.files |= other_forms.make(
-            pages,
-            replace(outline, others=others),
-            self.description,
-            self.version,
-            self.ledger,
-            self.numbers,
-            self.site.book,
-            self.kept,
-        )
-        for page in pages:
-            self._heads[page.uri] = other_forms.head(page.url)
-
     @cached_property
     def citing(self) -> Citing | None:
         """What the citations of this site share; None where the host has not described it."""
@@ -192,38 +182,63 @@ class Build:
             return None
         return Citing.of(self.description, self.version, self.ledger)
 
-    def end_pages(self, pages: Sequence[SitePage], described: Mapping[str, str]) -> dict[str, str]:
-        """The pages' HTML by URI with what stands at their ends: who cites them, and how they are cited.
+    def survey(self, pages: Sequence[SitePage], outline: Outline) -> None:
+        """Note what all pages say together: who cites whom, and what the catalogue, the feeds and the histories list.
 
         Args:
-            pages: All pages of the site, as `finish` left them.
-            described: Descriptions of pages, by URI, of those that have one.
+            pages: All pages of the site, those of notebooks without what their cells print.
+            outline: What is known of them together.
         """
-        if self.citing is None:
-            return {}
+        if self.citing is None or self.description is None:
+            return
+        runs, described = self.site.book.store.runs, outline.described
         pages = [replace(page, explained=page_ends.explained(self.page(page.uri))) for page in pages]
-        made = page_ends.make(pages, self.pages, described, self.site.book.store.runs, self.citing)
-        self._tags = {uri: end.tags for uri, end in made.items()}
-        self.site.files.update(end.script for end in made.values() if end.script)
-        return {uri: end.html for uri, end in made.items()}
+        self._ends = page_ends.Ends(backlinks.find(pages), self.pages, described, runs, self.citing)
+        paths = frozenset(other_forms.html_path(page.url) for page in pages)
+        if self.catalogued:
+            titles = {page.uri: page.title for page in pages}
+            try:
+                self.catalogue = Catalogue(self.site.book, self.kept, self.pages, titles, self.citing)
+                paths |= frozenset(self.catalogue.paths)
+            except PublishError as error:
+                self._without_catalogue(error)
+        self.site.files |= other_forms.make(
+            pages, outline, self.description, self.version, self.ledger, self.numbers, self.site.book
+        )
+        self._as_markdown = partial(
+            other_forms.markdown,
+            outline=outline,
+            site=self.description,
+            version=self.version,
+            paths=paths,
+            kept=self.kept,
+        )
 
-    def list_data(self, contents: Mapping[str, str], titles: Mapping[str, str]) -> dict[str, str]:
-        """The pages' HTML by URI with the lists of the catalogue, and with links to each page's own data.
+    def settle(self, page: SitePage) -> str:
+        """The page's HTML with all that stands on it but pictures, and its other forms among the build's files.
 
-        Args:
-            contents: All pages of the site, as `end_pages` left them.
-            titles: Their titles.
+        Added are what cells print (if it is a notebook that still runs, this waits for its end), how the page is
+        cited and who cites it, the lists of the catalogue and the links to the page's own data.
         """
-        if not self.catalogued or self.citing is None or self.errors:
-            return {}
-        self.catalogue = Catalogue(self.site.book, self.kept, self.pages, titles, self.citing)
-        try:
-            return {
-                uri: self.catalogue.complete(uri, html, self.site.files) for uri, html in contents.items()
-            }
-        except PublishError as error:
-            self.page(QUANTITIES).errors.append(error)
-            return {}
+        self.collect(until=[page.uri])
+        page = replace(page, html=self._contents.get(page.uri, page.html))
+        if self._ends is None or self.page(page.uri).errors:
+            return page.html
+        end = self._ends.of(page)
+        self._heads[page.uri] = end.tags + other_forms.head(page.url)
+        self.site.files.update([end.script] if end.script else [])
+        page = replace(page, html=end.html)
+        if self.catalogue is not None:
+            try:
+                page = replace(page, html=self.catalogue.complete(page.uri, page.html, self.site.files))
+            except PublishError as error:
+                self._without_catalogue(error)
+        self.site.files.update([self._as_markdown(page)])
+        return page.html
+
+    def _without_catalogue(self, error: PublishError) -> None:
+        self.catalogue = None
+        self.page(QUANTITIES).errors.append(error)
 
     def page(self, uri: str) -> PageState:
         """The state of a page, announced or not."""
@@ -252,15 +267,16 @@ class Build:
             page.errors += [leftover_error(text, page) for text in find_in_page(html)]
 
     def complete(self, uri: str, html: str) -> str:
-        """The finished page with its pictures, checked; waits for them."""
+        """The whole page with its pictures, checked; waits for them."""
+        self.collect()
         self.check_output(uri, html)
-        html = html.replace("</head>", f"{self._tags.get(uri, '')}{self._heads.get(uri, '')}</head>", 1)
+        html = html.replace("</head>", f"{self._heads.get(uri, '')}</head>", 1)
         page, fill = self.page(uri), self.site.gallery.fill
         try:
             for run_id in page.patches:
                 self.site.files[switch.path(uri, run_id)] = switch.script(page, run_id, fill)
             finished = theme.valid(fill(html))
-            if uri in (QUANTITIES, RUNS):
+            if uri in FRAMES:
                 self._frames[uri] = finished
             return finished
         except PublishError as error:
@@ -311,13 +327,10 @@ class Build:
             for kept in (self.kept, of_environment(self.kept)):
                 kept.prune()
 
-    def write_files(self, site_dir: Path) -> str:
-        """Write what pages link to, published.json and the data of the charts; then what hosts read.
-
-        Returns the text of published.json.
-        """
-        text = dump(self.published())
-        files = {PUBLISHED: text, **self.site.files}
+    def write(self, site_dir: Path) -> None:
+        """Write what pages link to, the data of the charts and the catalogue, as far as it is made and not written."""
+        files = {name: text for name, text in self.site.files.items() if self._written.get(name) != text}
+        self._written |= files
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
         if explored:
             self.painter.start(explorer.SNIPPET, "bundle")
@@ -331,8 +344,18 @@ class Build:
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self.painter.png(job))
+        self.drawn.clear()
         if self.catalogue is not None:
-            self.catalogue.write(site_dir, self._frames)
+            self.catalogue.write_archives(site_dir)
+            if len(self._frames) == len(FRAMES):
+                self.catalogue.write(site_dir, self._frames)
+                self._frames.clear()
+
+    def end_site(self, site_dir: Path) -> str:
+        """Write what is left, published.json, and what hosts read. Returns the text of published.json."""
+        text = dump(self.published())
+        self.site.files[PUBLISHED] = text
+        self.write(site_dir)
         write_policy(site_dir)
         return text
 

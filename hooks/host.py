@@ -25,7 +25,9 @@ from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.utils import clean_directory
 
 from hooks import repository
 from hooks.build import Build
@@ -52,6 +54,8 @@ TOUCH_ICON = "assets/touch-icon.png"
 TOUCH_ICON_WIDTH = 180
 
 _build: Build | None = None
+_begun: Path | None = None
+"""The site that is being written."""
 _painter: Painter | None = None
 """The painter of a preview."""
 
@@ -95,7 +99,8 @@ class _Templates(BytecodeCache):
 
 def on_config(config: MkDocsConfig, *, serving: bool = False) -> MkDocsConfig:
     """Open a build on today's data and add the Markdown extension; one of many where this process serves."""
-    global _build
+    global _begun, _build
+    _begun = None
     root = _root(config)
     # The variable SITE_DATA is for people: it has a build read another folder than site_data/.
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
@@ -279,27 +284,37 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
 
 
 def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
-    """Every page is rendered and none is written yet: complete them, and stop here if anything is wrong."""
+    """All pages are rendered and none is written: complete all but notebooks, and stop here if anything is wrong."""
+    global _begun
     build = _current()
     pages = {file.src_uri: file.page for file in files.documentation_pages() if file.page is not None}
-    contents = {uri: page.content for uri, page in pages.items() if page.content is not None}
-    for uri, html in build.finish(contents).items():
-        pages[uri].content = html
-    ended = [_site_page(page) for page in pages.values() if page.content is not None]
+    pages = {uri: page for uri, page in pages.items() if page.content is not None}
+    build.take({uri: str(page.content) for uri, page in pages.items()})
+    _stop_on_errors(build)
     descriptions = {
         uri: str(page.meta["description"]) for uri, page in pages.items() if page.meta.get("description")
     }
-    for uri, html in build.end_pages(ended, descriptions).items():
-        pages[uri].content = html
-    finished = {uri: page.content for uri, page in pages.items() if page.content is not None}
-    for uri, html in build.list_data(finished, {page.uri: page.title for page in ended}).items():
-        pages[uri].content = html
-    outline = Outline(Path(config.docs_dir), *_outline(config, pages), descriptions)
-    build.write_other_forms([_site_page(pages[page.uri]) for page in ended], outline)
+    seen = [_site_page(page) for page in pages.values()]
+    build.survey(seen, Outline(Path(config.docs_dir), *_outline(config, pages), descriptions))
+    for page in seen:
+        if not isinstance(pages[page.uri].file, NotebookFile):
+            pages[page.uri].content = build.settle(page)
     _stop_on_errors(build)
+    _begun = Path(config.site_dir)
     _draw(build, config, pages.values())
     env.bytecode_cache = _Templates(build.kept)
     return env
+
+
+def on_page_context(context: Any, *, page: Page, config: MkDocsConfig, nav: Navigation) -> Any:
+    """Complete a notebook's page. Such pages come last, and their cells have run all the while."""
+    if isinstance(page.file, NotebookFile):
+        build = _current()
+        _stop_on_errors(build)
+        build.write(Path(config.site_dir))
+        page.content = build.settle(_site_page(page))
+        _stop_on_errors(build)
+    return context
 
 
 def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:
@@ -325,9 +340,11 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
 
 def on_post_build(*, config: MkDocsConfig) -> None:
     """Write the generated files and say what is not yet checked."""
+    global _begun
     build = _current()
     _stop_on_errors(build)
-    text = build.write_files(Path(config.site_dir))
+    text = build.end_site(Path(config.site_dir))
+    _begun = None
     build.remember(good=True, text=text)
     build.close()
     for line in (*build.unchecked, *build.untrue_elsewhere):
@@ -337,9 +354,11 @@ def on_post_build(*, config: MkDocsConfig) -> None:
 
 
 def on_build_error(error: Exception, **_: Any) -> None:
-    """End the processes beside a build that failed."""
+    """End the processes beside a build that failed, and leave nothing of a site that it had begun to write."""
     if _build is not None:
         _build.close()
+    if _begun is not None:
+        clean_directory(str(_begun))
 
 
 def _draw(build: Build, config: MkDocsConfig, pages: Iterable[Page]) -> None:
@@ -452,8 +471,10 @@ def _set_date(root: Path) -> None:
 
 
 def _stop_on_errors(build: Build) -> None:
-    errors: tuple[PublishError, ...] = build.errors
-    if errors:
+    """Stop if anything is wrong, once it is known what else is: this waits for notebooks."""
+    if build.errors:
+        build.collect(until=build.notebooks.executed)
+        errors: tuple[PublishError, ...] = build.errors
         build.remember(good=False)
         count = "1 thing" if len(errors) == 1 else f"{len(errors)} things"
         text = "\n\n".join(map(str, errors))

@@ -57,6 +57,14 @@ def on_env(env: Any, *, config: Any, files: Any) -> Any:
     return _host().on_env(env, config=config, files=files)
 
 
+def on_page_context(context: Any, *, page: Any, config: Any, nav: Any) -> Any:
+    """Handed on, before other plugins: the search reads pages at this event."""
+    return _host().on_page_context(context, page=page, config=config, nav=nav)
+
+
+on_page_context.mkdocs_priority = 100  # type: ignore[attr-defined]
+
+
 def on_post_template(output: str, *, template_name: str, config: Any) -> Any:
     """Handed on."""
     return _host().on_post_template(output, template_name=template_name, config=config)

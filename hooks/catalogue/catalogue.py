@@ -173,16 +173,20 @@ class Catalogue:
     # --- of its own --------------------------------------------------------------------------------------
 
     def write(self, folder: Path, frames: Mapping[str, str]) -> None:
-        """Write the catalogue into the site; `frames` are the finished pages of the two indexes, by URI."""
+        """Write all but the archives of pages; `frames` are the finished pages of the two indexes, by URI."""
         framed = {uri: Frame.of(html, self.site.site, self.site.address) for uri, html in frames.items()}
         for path, text in self._texts(framed):
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="")
-        for path, content in self.archives.items():
-            files.write_archive(folder / path, content, Path(path).stem)
         files.write_archive(folder / ARCHIVE, self._everything(), Path(ARCHIVE).stem)
         self._write_runs(folder, framed[RUNS])
+
+    def write_archives(self, folder: Path) -> None:
+        """Write the archive of each page that was completed since the last time."""
+        for path, content in self.archives.items():
+            files.write_archive(folder / path, content, Path(path).stem)
+        self.archives.clear()
 
     @property
     def paths(self) -> Iterator[str]:

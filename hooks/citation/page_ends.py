@@ -1,7 +1,7 @@
 """What stands at the end of every page: who cites it, and how it is cited; and in its head, for reference managers.
 
 It is made once all pages are rendered, since the links of all of them count, and the version of the site rests on all
-numbers. Knows no MkDocs.
+numbers. A page's own end waits for all that the page shows, such as the pictures that cells draw. Knows no MkDocs.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ def explained(page: PageState) -> Mapping[str, int]:
     return found
 
 
-def make(
-    pages: Sequence[SitePage],
-    states: Mapping[str, PageState],
-    described: Mapping[str, str],
-    runs: Mapping[str, Run],
-    site: Citing,
-) -> dict[str, PageEnd]:
-    """The ends of all pages by URI.
+@dataclass(frozen=True)
+class Ends:
+    """The ends of a site's pages.
 
     Args:
-        pages: All pages of the site.
+        links: The pages that cite each, by its URI.
         states: What is known of those that state something.
         described: Descriptions of pages, by URI, of those that have one.
         runs: All runs by id.
         site: What their citations share.
     """
-    links = backlinks.find(pages)
-    return {
-        page.uri: _end(
-            page, states.get(page.uri), described.get(page.uri), links.get(page.uri, ()), runs, site
-        )
-        for page in pages
-    }
+
+    links: Mapping[str, Sequence[backlinks.Backlink]]
+    states: Mapping[str, PageState]
+    described: Mapping[str, str]
+    runs: Mapping[str, Run]
+    site: Citing
+
+    def of(self, page: SitePage) -> PageEnd:
+        """The end of a page, from all that it shows."""
+        uri = page.uri
+        links = self.links.get(uri, ())
+        return _end(page, self.states.get(uri), self.described.get(uri), links, self.runs, self.site)
 
 
 def _end(

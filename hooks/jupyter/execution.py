@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -109,37 +110,53 @@ class Execution:
         jobs = [[str(path), name] for path, name in notebooks.items()]
         self._process.stdin.write(json.dumps(jobs) + "\n")
         self._process.stdin.flush()
+        self._ended: SimpleQueue[tuple[Path, Executed | PublishError]] = SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
-    def results(self) -> dict[Path, Executed | PublishError]:
-        """What became of each; waits for all."""
+    def ended(self, *, wait: bool) -> tuple[Path, Executed | PublishError] | None:
+        """The next notebook that ended, and what became of it; one comes for each notebook.
+
+        Args:
+            wait: Where none has ended, wait until one has. Otherwise None is returned.
+        """
+        try:
+            return self._ended.get(block=wait)
+        except Empty:
+            return None
+
+    def _listen(self) -> None:
         assert self._process.stdout is not None
-        found: dict[Path, Executed | PublishError] = {}
-        for line in self._process.stdout:
-            result = json.loads(line)
-            path = Path(result["path"])
-            if "error" in result:
-                found[path] = _error(result["error"])
-            else:
+        left = dict(self._notebooks)
+        with suppress(ValueError):
+            for line in self._process.stdout:
+                result = json.loads(line)
+                path = Path(result["path"])
+                del left[path]
+                if "error" in result:
+                    self._ended.put((path, _error(result["error"])))
+                    continue
                 outputs = {int(number): html for number, html in result["outputs"].items()}
-                found[path] = Executed(outputs, result["reads"])
-        self.close()
-        for path in self._notebooks.keys() - found.keys():
-            found[path] = PublishError(
+                self._ended.put((path, Executed(outputs, result["reads"])))
+        code = self._process.wait()
+        for path, name in left.items():
+            error = PublishError(
                 "the notebook did not run to its end",
-                place=Place(self._notebooks[path]),
+                place=Place(name),
                 expected="a process that executes notebooks and stays alive",
-                found=f"exit code {self._process.returncode}; what it printed stands above",
+                found=f"exit code {code}; what it printed stands above",
                 mend="`make clean` and `make site` set everything up anew",
             )
-        return found
+            self._ended.put((path, error))
 
     def close(self) -> None:
         """End the process and its kernels."""
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()  # the process ends with its input, and the kernels end with it
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with suppress(OSError):
+            self._process.stdin.close()  # the process ends with its input, and the kernels end with it
         self._process.wait()
+        self._listener.join()
+        self._process.stdout.close()
 
 
 def _error(parts: dict[str, Any]) -> PublishError:
@@ -220,10 +237,10 @@ def main(jobs: Sequence[Sequence[str]]) -> None:
             kernels.use(nursery)
         # As many kernels as cores, and two more where there is one core: they wait more than they work.
         with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-            results = pool.map(lambda job: _execute(*job), jobs)
+            running = [pool.submit(_execute, *job) for job in jobs]
             _warm(Path(sockets))
-            for result in results:
-                outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
+            for ended in as_completed(running):
+                outgoing.write(json.dumps(ended.result(), ensure_ascii=False) + "\n")
                 outgoing.flush()
 
 

@@ -7,14 +7,14 @@ would print again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hooks.caching import reads
 from hooks.caching.cache import Cache, digest, file_digest, versions
 from hooks.errors import PublishError
-from hooks.jupyter.execution import Execution
+from hooks.jupyter.execution import Executed, Execution
 from hooks.jupyter.notebook_pages import Notebook
 from hooks.numbers.book import Book
 
@@ -50,8 +50,8 @@ class Notebooks:
         self.executed: tuple[str, ...] = ()
         self._environment = environment
         self._wanted: dict[str, _Wanted] = {}
-        self._failed: dict[str, PublishError] = {}
-        self._outputs: dict[str, Mapping[int, str]] = {}
+        self._known: dict[str, Mapping[int, str] | PublishError] = {}
+        self._running: set[str] = set()
         self._execution: Execution | None = None
 
     def begin(self, files: Mapping[str, tuple[Path, str]]) -> None:
@@ -66,15 +66,16 @@ class Notebooks:
             try:
                 notebook = Notebook.read(path, name)
             except PublishError as error:
-                self._failed[uri] = error
+                self._known[uri] = error
                 continue
             key = digest("notebook", made_with, str(path), content)
             self._wanted[uri] = _Wanted(notebook, path, content, key)
             known = self.kept.get("notebook", key)
             if known is not None and self.book is not None and reads.hold(known["reads"], self.book):
-                self._outputs[uri] = {int(number): html for number, html in known["outputs"].items()}
-        stale = {uri: wanted for uri, wanted in self._wanted.items() if uri not in self._outputs}
+                self._known[uri] = {int(number): html for number, html in known["outputs"].items()}
+        stale = {uri: wanted for uri, wanted in self._wanted.items() if uri not in self._known}
         self.executed = tuple(stale)
+        self._running = set(stale)
         if stale:
             jobs = {wanted.path: wanted.notebook.name for wanted in stale.values()}
             self._execution = Execution(jobs, self._environment())
@@ -83,22 +84,28 @@ class Notebooks:
         """The notebook of a page; None where the page is none, or could not be read."""
         return self._wanted[uri].notebook if uri in self._wanted else None
 
-    def outputs(self) -> dict[str, Mapping[int, str] | PublishError]:
-        """The HTML of each code cell's output by the cell's number, or what is wrong, by URI; waits for all."""
-        if self._execution is not None:
-            results = self._execution.results()
-            self._execution = None
-            for uri in self.executed:
+    def ended(self, until: Collection[str] = ()) -> Iterator[tuple[str, Mapping[int, str] | PublishError]]:
+        """What is known since the last call: URIs, and the HTML of each cell's output by its number or what is wrong.
+
+        Args:
+            until: URIs; wait for those of them whose notebooks still run.
+        """
+        yield from self._known.items()
+        self._known.clear()
+        while self._execution is not None and self._running:
+            ended = self._execution.ended(wait=not self._running.isdisjoint(until))
+            if ended is None:
+                return
+            path, result = ended
+            uri = next(uri for uri in self._running if self._wanted[uri].path == path)
+            self._running.remove(uri)
+            if isinstance(result, Executed):
                 wanted = self._wanted[uri]
-                result = results[wanted.path]
-                if isinstance(result, PublishError):
-                    self._failed[uri] = result
-                    continue
-                self._outputs[uri] = result.outputs
-                if file_digest(wanted.path) == wanted.content:  # else it was saved meanwhile
+                if file_digest(path) == wanted.content:  # else it was saved meanwhile
                     kept = {"outputs": result.outputs, "reads": result.reads}
                     self.kept.put("notebook", wanted.key, kept)
-        return {**self._outputs, **self._failed}
+            yield uri, result.outputs if isinstance(result, Executed) else result
+        self.close()
 
     def close(self) -> None:
         """End what still runs."""

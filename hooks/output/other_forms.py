@@ -42,14 +42,12 @@ class Outline:
         words: One sentence on the site.
         sections: The section of the navigation of each page in it, in its order, by URI.
         described: Descriptions of pages, by URI, of those that have one.
-        others: Paths in the site of pages that have a Markdown form of their own.
     """
 
     docs: Path
     words: str
     sections: Mapping[str, str]
     described: Mapping[str, str]
-    others: frozenset[str] = frozenset()
 
 
 def make(
@@ -60,24 +58,21 @@ def make(
     ledger: Ledger,
     numbers: Sequence[Number],
     book: Book,
-    kept: Cache,
 ) -> dict[str, str]:
-    """The files by their path in the site.
+    """The files of the whole site by their path in it; of the pages only titles and addresses are read.
 
     Args:
-        pages: All pages as rendered.
+        pages: All pages.
         outline: What is known of them together.
         site: What is known of the site.
         version: Of its numbers.
         ledger: What was published.
         numbers: Every number that the site states.
         book: The same, to be looked up.
-        kept: Results of earlier builds.
     """
     day = datetime.fromisoformat(site.date).replace(tzinfo=UTC)
     publisher = feeds.Publisher(site.site, tuple(map(_name, site.authors)), site.address, day)
-    found = _markdown(pages, outline, site, version, kept)
-    found[llms.FILE] = llms.text(site.site, outline.words, version, _links(pages, outline), site.address)
+    found = {llms.FILE: llms.text(site.site, outline.words, version, _links(pages, outline), site.address)}
     found |= feeds.files(_notes(pages, outline, day), publisher)
     found |= feeds.files(
         _numbers(ledger, book, linked=any(page.uri == ledger_pages.URI for page in pages)), publisher
@@ -87,6 +82,32 @@ def make(
     # Before the first publication it has no lines; the page of changes links it all the same.
     found[ledger_pages.FILE] = path.read_text(encoding="utf-8") if path.is_file() else ""
     return found
+
+
+def markdown(
+    page: SitePage, outline: Outline, site: Description, version: str, paths: frozenset[str], kept: Cache
+) -> tuple[str, str]:
+    """A finished page as Markdown: path in the site and text.
+
+    Args:
+        page: The page.
+        outline: What is known of all pages together.
+        site: What is known of the site.
+        version: Of its numbers.
+        paths: Of the HTML of all pages that have a Markdown form.
+        kept: Results of earlier builds.
+    """
+    path = html_path(page.url)
+    head = {
+        "title": page.title,
+        "description": outline.described.get(page.uri),
+        "address": f"{site.address}{page.url}" if site.address else posixpath.basename(path),
+        "site": site.site,
+        "version": version,
+        "licence": "CC BY 4.0",
+    }
+    content = markdown_form.convert(page.html, path, paths, kept)
+    return markdown_form.path_of(path), markdown_form.document(content, head)
 
 
 def markdown_link(path: str) -> str:
@@ -118,27 +139,6 @@ def html_path(url: str) -> str:
 
 def _name(author: Author) -> str:
     return f"{author.given} {author.name}" if author.given else author.name
-
-
-def _markdown(
-    pages: Sequence[SitePage], outline: Outline, site: Description, version: str, kept: Cache
-) -> dict[str, str]:
-    paths = {page.uri: html_path(page.url) for page in pages}
-    every = frozenset(paths.values()) | outline.others
-    found = {}
-    for page in pages:
-        path = paths[page.uri]
-        content = markdown_form.convert(page.html, path, every, kept)
-        head = {
-            "title": page.title,
-            "description": outline.described.get(page.uri),
-            "address": f"{site.address}{page.url}" if site.address else posixpath.basename(path),
-            "site": site.site,
-            "version": version,
-            "licence": "CC BY 4.0",
-        }
-        found[markdown_form.path_of(path)] = markdown_form.document(content, head)
-    return found
 
 
 def _links(pages: Sequence[SitePage], outline: Outline) -> list[llms.Link]:

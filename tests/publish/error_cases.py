@@ -489,8 +489,9 @@ def notebook_process_killed(place: Workplace) -> object:
     path.write_text(_notebook("1 + 1"), encoding="utf-8")
     running = execution.Execution({path: "docs/notes/note.ipynb"}, os.environ)
     running._process.kill()
-    (error,) = running.results().values()
-    assert isinstance(error, Exception)
+    ended = running.ended(wait=True)
+    assert ended is not None and isinstance(ended[1], Exception)
+    _, error = ended
     raise error
 
 

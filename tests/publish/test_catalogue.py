@@ -81,11 +81,15 @@ def catalogue(book: Book) -> Catalogue:
 
 @pytest.fixture(scope="module")
 def written(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The catalogue as it stands in a site; with the archive of a page."""
-    folder = tmp_path_factory.mktemp("catalogue")
+    return write_all(catalogue, tmp_path_factory.mktemp("catalogue"))
+
+
+def write_all(catalogue: Catalogue, folder: Path) -> Path:
+    """The catalogue as it stands in a site; with the archives of pages."""
     for uri in TITLES:
         catalogue.complete(uri, "<p>text</p>", {})
     catalogue.write(folder, {QUANTITIES: FRAME, RUNS: FRAME})
+    catalogue.write_archives(folder)
     return folder
 
 
@@ -336,7 +340,7 @@ def test_a_changed_definition_or_file_is_not_answered_from_what_was_kept(book: B
 def test_archives_are_the_same_each_time_and_say_how_to_cite_them(
     catalogue: Catalogue, written: Path, tmp_path: Path
 ) -> None:
-    catalogue.write(tmp_path, {QUANTITIES: FRAME, RUNS: FRAME})
+    write_all(catalogue, tmp_path)
     archives = sorted(path.relative_to(written) for path in written.rglob("*.zip"))
     assert {"data/pages/a.zip", "data/pages/b/c.zip", ARCHIVE} <= {path.as_posix() for path in archives}
     for path in archives:

@@ -118,10 +118,8 @@ def rendered(site: Site, source: str, uri: str = "p.md") -> tuple[PageState, str
 def ended(site: Site, source: str, citing_of: Citing = CITING) -> page_ends.PageEnd:
     state, html = rendered(site, source)
     site_page = replace(page("p.md", html), title="The <page> & its title")
-    made = page_ends.make(
-        [site_page], {"p.md": state}, {"p.md": "What it says"}, site.book.store.runs, citing_of
-    )
-    return made["p.md"]
+    described = {"p.md": "What it says"}
+    return page_ends.Ends({}, {"p.md": state}, described, site.book.store.runs, citing_of).of(site_page)
 
 
 def test_a_page_names_the_runs_behind_it(site: Site) -> None:
@@ -158,9 +156,8 @@ def test_a_picture_that_a_cell_drew_is_of_the_page_s_run(site: Site) -> None:
     figure = (
         '<figure class="chart" id="chart-cell-own"><figcaption><strong>Own.</strong> x</figcaption></figure>'
     )
-    made = page_ends.make([page("p.md", html + figure)], {"p.md": state}, {}, site.book.store.runs, CITING)[
-        "p.md"
-    ]
+    ends = page_ends.Ends({}, {"p.md": state}, {}, site.book.store.runs, CITING)
+    made = ends.of(page("p.md", html + figure))
     text = BeautifulSoup(made.html, "html.parser").select_one("figure .cite-text")
     assert text is not None and f"Data: run {state.numbers[0].reading.runs[0].id}" in text.text
 
@@ -205,14 +202,14 @@ def test_a_page_with_a_citation_of_its_own_gets_no_second_one(site: Site) -> Non
 
     own = block(CITING.record("run", "Run 1", "data/runs/1.html"))
     site_page = page("p.md", f"<h1>Run 1</h1>{own}")
-    made = page_ends.make([site_page], {}, {}, {}, CITING)["p.md"]
+    made = page_ends.Ends({}, {}, {}, {}, CITING).of(site_page)
     assert made.html.count("<details") == 1
 
 
 def test_a_hostile_title_stays_in_its_place(site: Site) -> None:
     title = '</title><script>alert("x")</script> "quoted" {{ x }}'
     site_page = replace(page("p.md", "<p>x</p>"), title=title)
-    end = page_ends.make([site_page], {}, {}, {}, CITING)["p.md"]
+    end = page_ends.Ends({}, {}, {}, {}, CITING).of(site_page)
     assert "<script" not in end.html + end.tags
     meta = BeautifulSoup(end.tags, "html.parser").select_one('[name="citation_title"]')
     assert meta is not None and meta["content"] == title

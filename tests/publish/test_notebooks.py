@@ -85,7 +85,7 @@ class World:
         environment = lambda: execution.environment(self.folder / "ipython", self.data, self.quantities)  # noqa: E731
         made = Notebooks(book, Cache(cache or self.folder / "cache"), environment)
         made.begin(self.files)
-        outputs = made.outputs()
+        outputs = dict(made.ended(until=self.files))
         self.executed = set(made.executed)
         return outputs
 

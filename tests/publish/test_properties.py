@@ -367,11 +367,11 @@ def publish(
         build.begin("page.md", "docs/page.md", source)
         html = markdown.markdown(source, extensions=[build.extension, "tables", "toc"])
         build.end()
-        html = build.finish({"page.md": html})["page.md"]
+        build.take({"page.md": html})
         html = build.complete("page.md", html)
         assert build.errors == (), build.errors[0]
         shutil.rmtree(site_dir, ignore_errors=True)
-        build.write_files(site_dir)
+        build.end_site(site_dir)
     finally:
         build.close()
     files = {str(path.relative_to(site_dir)): path for path in site_dir.rglob("*") if path.is_file()}

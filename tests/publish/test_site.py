@@ -193,6 +193,18 @@ def test_a_failed_build_leaves_what_it_would_have_published(broken: Project) -> 
     assert not (broken.folder / "site/index.html").exists()
 
 
+def test_where_only_notebooks_fail_all_of_them_are_told_and_no_half_site_is_left(tmp_path: Path) -> None:
+    project = Project.make(tmp_path / "project")
+    project.write("docs/notes/note.ipynb", notebook([("markdown", "# Note"), ("code", "1 / 0")]))
+    project.write("docs/notes/other.ipynb", notebook([("markdown", "# Other"), ("code", "print(undefined)")]))
+    project.build()
+    assert project.code not in (0, None)
+    assert "docs/notes/note.ipynb, cell 2, line 1: a cell raised an exception" in project.output
+    assert "found: NameError: name 'undefined' is not defined" in project.output
+    assert "2 things to mend" in project.output
+    assert list((project.folder / "site").iterdir()) == []
+
+
 SERVE = """
 import json, shutil, sys, time
 from pathlib import Path

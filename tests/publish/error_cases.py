@@ -490,6 +490,7 @@ def notebook_process_killed(place: Workplace) -> object:
     running = execution.Execution({path: "docs/notes/note.ipynb"}, os.environ)
     running._process.kill()
     ended = running.ended(wait=True)
+    running.close()
     assert ended is not None and isinstance(ended[1], Exception)
     _, error = ended
     raise error

@@ -38,7 +38,7 @@ from hooks.citation.backlinks import SitePage
 from hooks.citation.citations import Author
 from hooks.citation.citing import Description
 from hooks.errors import PublishError
-from hooks.output import theme
+from hooks.output import code_blocks, theme
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
 from hooks.pictures import cards
@@ -280,7 +280,7 @@ def _put_back(page: Page, left: Mapping[str, Any], config: MkDocsConfig, files: 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page is rendered."""
     _current().end()
-    return html
+    return code_blocks.counted(html)
 
 
 def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:

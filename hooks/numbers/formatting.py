@@ -55,6 +55,9 @@ UNITS = {
 }
 """Every unit that a quantity may have. A time, a count of bytes and so on stay in the base unit until here."""
 
+WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+"""Counts as sentences have them, from one on; larger ones are in digits."""
+
 STYLES = ("si", "exact", "binary", "percent", "short")
 """Ways to show a number; `si` is what a quantity gets when it names none."""
 
@@ -75,6 +78,11 @@ def number(
         return under(abs(value) + half, unit, digits=digits, style=style)
     scale, symbol = _scale(value, unit, half, digits, style)
     return _join(_digits(value, scale, _last_place(value, half, digits, style)), symbol)
+
+
+def counted(count: int) -> str:
+    """A count, at least one, as a sentence has it: `three`, and `1,200` beyond twelve."""
+    return WORDS[count - 1] if 1 <= count <= len(WORDS) else f"{count:,}"
 
 
 def under(bound: float, unit: str, *, digits: int | None = None, style: str = "si") -> str:

@@ -15,6 +15,7 @@ from hooks.charts import CHARTS
 from hooks.citation import cited_works
 from hooks.errors import Place, PublishError
 from hooks.markup import relative
+from hooks.numbers import formatting
 from hooks.numbers.readings import Reading
 from hooks.pictures import explorer, figures
 from hooks.widgets import browser_tokenizer, calculator, own_text, replays
@@ -131,12 +132,27 @@ def _plain(parsed: Placeholder, context: Context) -> Made:
 
 
 def _tokens(parsed: Placeholder, context: Context) -> Made:
-    name = parsed.options.get("tokenizer", tokens.DEFAULT)
-    pieces = tokens.tokenize(parsed.argument, context.site.book.store, name, context.site.kept)
+    pieces = _pieces(parsed, context.site)
     focus = parsed.options.get("focus") != "off" and not context.within & _INTERACTIVE
-    made = markup.element("span", {"class": "tokens", "data-tokenizer": name})
+    made = markup.element("span", {"class": "tokens", "data-tokenizer": _tokenizer(parsed)})
     made.text = context.md.htmlStash.store(tokens.html(pieces, focus=focus))
     return Made(made, parsed.argument)
+
+
+def _token_count(parsed: Placeholder, context: Context) -> Made:
+    return Made(markup.inert(_counted(parsed, context.site)))
+
+
+def _counted(parsed: Placeholder, site: Site) -> str:
+    return formatting.counted(tokens.count(_pieces(parsed, site)))
+
+
+def _pieces(parsed: Placeholder, site: Site) -> tuple[tokens.Piece, ...]:
+    return tokens.tokenize(parsed.argument, site.book.store, _tokenizer(parsed), site.kept)
+
+
+def _tokenizer(parsed: Placeholder) -> str:
+    return parsed.options.get("tokenizer", tokens.DEFAULT)
 
 
 def _chart(parsed: Placeholder, context: Context) -> Made:
@@ -183,7 +199,7 @@ def _table(parsed: Placeholder, context: Context) -> Made:
 
 
 def _replay(parsed: Placeholder, context: Context) -> Made:
-    pieces = tokens.tokenize(parsed.argument, context.site.book.store, tokens.DEFAULT, context.site.kept)
+    pieces = _pieces(parsed, context.site)
     text = markup.element("span", {"class": "tokens"})
     text.text = context.md.htmlStash.store(tokens.html(pieces, focus=False))
     made, uses = replays.build(pieces, context.site.book, context.page, text)
@@ -192,8 +208,8 @@ def _replay(parsed: Placeholder, context: Context) -> Made:
 
 
 def _own_text(parsed: Placeholder, context: Context) -> Made:
-    name, site = parsed.options.get("tokenizer", tokens.DEFAULT), context.site
-    pieces = tokens.tokenize(parsed.argument, site.book.store, name, site.kept)
+    name, site = _tokenizer(parsed), context.site
+    pieces = _pieces(parsed, site)
     script = None
     if site.writes_files:
         script = browser_tokenizer.script(site.book.store, name, site.kept)
@@ -227,6 +243,7 @@ MAKERS: dict[str, Callable[[Placeholder, Context], Made]] = {
     "model": _number,
     "cite": _number,
     "tokens": _tokens,
+    "token-count": _token_count,
     "own-text": _own_text,
     "calculator": _calculator,
     "plain": _plain,
@@ -250,10 +267,12 @@ def plain(parsed: Placeholder, site: Site, page: PageState, around: str = "") ->
         return parsed.argument
     if name == "plain":
         return parsed.argument
+    if name == "token-count":
+        return _counted(parsed, site)
     if name not in ("number", "model", "cite"):
         raise PublishError(
             f"`{name}` has no plain form",
-            expected="a number, a model fact, a cited number or tokens in titles, alt texts and front matter",
+            expected="a number, model fact, cited number, tokens or their count in titles, alt texts and front matter",
             found=name,
             mend="state it in the page's text instead",
         )

@@ -46,6 +46,7 @@ FORMS = {
         Form("chart", "NAME", ("run", "of", "datasheet"), block=True),
         Form("table", "NAME", ("run",), block=True),
         Form("tokens", '"TEXT"', ("tokenizer", "focus")),
+        Form("token-count", '"TEXT"', ("tokenizer",)),
         Form("own-text", '"TEXT"', ("tokenizer",), block=True),
         Form("calculator", None, block=True),
         Form("plain", '"TEXT"'),

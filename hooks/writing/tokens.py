@@ -90,6 +90,11 @@ def html(pieces: Iterable[Piece], *, focus: bool = True) -> str:
     )
 
 
+def count(pieces: Iterable[Piece]) -> int:
+    """How many tokens they are: more than pieces, where a character is cut."""
+    return sum(len(piece.ids) for piece in pieces)
+
+
 def load(store: Store, name: str = DEFAULT) -> Tokenizer:
     """The tokenizer in site_data/tokenizers/NAME/, checked against its sha256."""
     path = file_of(store, name)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hooks.numbers.formatting import WORDS
+
 _PREFIXES = {
     "": 1.0,
     "n": 1e-9,
@@ -80,8 +82,7 @@ UNITS: dict[str, tuple[str, float]] = {
 }
 """What may stand after a number, and what one of it is in the unit of the data."""
 
-_DIGITS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SPELLED = {word: float(value) for value, word in enumerate(_DIGITS, 2)} | {
+_SPELLED = {word: float(value) for value, word in enumerate(WORDS[1:], 2)} | {
     "fifteen": 15.0,
     "twenty": 20.0,
     "thirty": 30.0,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hooks.data import store
 from hooks.errors import PublishError
+from hooks.numbers import formatting
 from hooks.writing import tokens
 from tests.publish.fixture_data import ROOT
 
@@ -70,6 +71,20 @@ def test_any_text_is_inert_and_exact_in_html(text: str) -> None:
     source = tokens.html(tokens.tokenize(text, DATA))
     assert set(re.findall(r"<(\w+)", source)) == {"span"}
     assert TextOf(source).text == text
+
+
+@given(any_text)
+@example("👩‍👩‍👧‍👦🇩🇪🏳️‍🌈")
+def test_tokens_are_counted_and_not_pieces(text: str) -> None:
+    count = tokens.count(tokens.tokenize(text, DATA))
+    assert count == len(tokens.load(DATA).encode(text, add_special_tokens=False).ids)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "one"), (3, "three"), (12, "twelve"), (13, "13"), (1200, "1,200")]
+)
+def test_a_count_is_said_in_words_as_far_as_a_sentence_has_them(count: int, said: str) -> None:
+    assert formatting.counted(count) == said
 
 
 def test_a_character_cut_into_tokens_is_one_piece() -> None:

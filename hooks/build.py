@@ -256,7 +256,7 @@ class Build:
         self.painter.start(job, "png")
 
     def plain(self, uri: str, text: str) -> str:
-        """A page's title or description with every placeholder in its plain form."""
+        """A page's title or description as HTML, as themes take it: placeholders in their plain form, escaped."""
         page = self.pages[uri]
         return plain_text(text, self.site, page, Place(page.file))
 

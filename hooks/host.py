@@ -291,9 +291,7 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
     pages = {uri: page for uri, page in pages.items() if page.content is not None}
     build.take({uri: str(page.content) for uri, page in pages.items()})
     _stop_on_errors(build)
-    descriptions = {
-        uri: str(page.meta["description"]) for uri, page in pages.items() if page.meta.get("description")
-    }
+    descriptions = {uri: text for uri, page in pages.items() if (text := _front_matter(page, "description"))}
     seen = [_site_page(page) for page in pages.values()]
     build.survey(seen, Outline(Path(config.docs_dir), *_outline(config, pages), descriptions))
     for page in seen:
@@ -377,7 +375,7 @@ def _draw(build: Build, config: MkDocsConfig, pages: Iterable[Page]) -> None:
         page.meta["card"] = urljoin(address, name)
         if own:
             title = unescape(str(page.meta.get("title") or page.title or config.site_name))
-            description = str(page.meta.get("description") or config.site_description or "")
+            description = _front_matter(page, "description") or config.site_description or ""
             card = cards.svg(title, description, config.site_name)
             build.draw(name, png_job(card, assets / "fonts"))
 
@@ -416,7 +414,7 @@ def _outline(config: MkDocsConfig, pages: Mapping[str, Page]) -> tuple[str, dict
 def _site_page(page: Page) -> SitePage:
     """A page as citations and links to it see it. Its title is the one that its reader sees, not the menu's."""
     headings = [item for item in page.toc if item.level == 1]
-    title = page.meta.get("title") or (unescape(headings[0].title) if headings else page.title)
+    title = _front_matter(page, "title") or (unescape(headings[0].title) if headings else page.title)
     return SitePage(
         uri=page.file.src_uri,
         url=page.url,
@@ -424,6 +422,11 @@ def _site_page(page: Page) -> SitePage:
         html=page.content or "",
         cites=page.file.generated_by is None and not page.is_homepage,
     )
+
+
+def _front_matter(page: Page, name: str) -> str:
+    """What a page says of itself, as text; in `page.meta` it is HTML."""
+    return unescape(str(page.meta.get(name) or ""))
 
 
 def _root(config: MkDocsConfig) -> Path:

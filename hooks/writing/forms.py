@@ -284,11 +284,11 @@ def plain(parsed: Placeholder, site: Site, page: PageState, around: str = "") ->
 
 
 def plain_text(text: str, site: Site, page: PageState, place: Place) -> str:
-    """Text in which every placeholder is replaced by its plain form; used where there is no Markdown."""
+    """Text in which every placeholder is replaced by its plain form, escaped; used where there is no Markdown."""
 
     def resolve(match: re.Match[str]) -> str:
         try:
-            return plain(parse(match[1]), site, page, text)
+            return markup.escaped(plain(parse(match[1]), site, page, text))
         except PublishError as error:
             page.errors.append(error.at(place))
             return ""

@@ -22,6 +22,7 @@ from xml.etree.ElementTree import Element
 
 import markdown
 import pytest
+from bs4 import BeautifulSoup
 
 from hooks import charts, leftovers
 from hooks.citation import cited_works
@@ -278,9 +279,11 @@ def test_a_number_in_a_formula_is_plain_or_an_error(source: str, site: Site) -> 
 
 
 def replacements(source: str) -> list[str]:
-    """Calls of sub() that take a text as the template."""
+    """Calls of sub() that take a text as the template: neither one that is written there nor a function."""
+    tree = ast.parse(source)
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -288,7 +291,9 @@ def replacements(source: str) -> list[str]:
         ):
             position = 1 if ast.unparse(node.func.value) == "re" else 0
             template = node.args[position]
-            if not isinstance(template, (ast.Constant, ast.Lambda, ast.Name)):
+            if isinstance(template, ast.Name) and template.id in functions:
+                continue
+            if not isinstance(template, (ast.Constant, ast.Lambda)):
                 found.append(ast.unparse(node))
     return found
 
@@ -297,9 +302,8 @@ def test_no_data_are_a_template_of_a_regular_expression() -> None:
     """A backslash in data, taken for a group's number, ends the build or changes the text."""
     with pytest.raises(re.error):
         re.sub("x", "GPU \\1", "x")
-    assert replacements("re.sub('x', f'GPU {name}', text)") and not replacements(
-        "P.sub(lambda m: name, text)"
-    )
+    assert replacements("re.sub('x', f'GPU {name}', text)") and replacements("re.sub('x', name, text)")
+    assert not replacements("def name(m): ...\nP.sub(name, text)\nP.sub(lambda m: name, text)")
     for path in (ROOT / "hooks").rglob("*.py"):
         calls = [call for call in replacements(path.read_text(encoding="utf-8")) if "rf'" not in call]
         assert calls == [], path
@@ -465,15 +469,20 @@ def test_only_notebooks_that_become_pages_run(tmp_path: Path) -> None:
 def test_a_chart_that_needs_a_script_is_not_lost_in_silence(tmp_path: Path) -> None:
     """Altair shows a chart by a script from a CDN; without it nothing is left of the chart, and nobody is told."""
     bare = "import altair as alt\nalt.Chart(alt.InlineData(values=[{'a': 1}])).mark_point().encode(x='a:Q')"
-    project = make(tmp_path / "project", "# Home\n", "1 + 1", bare)
+    elsewhere = (
+        '<link rel="stylesheet" href="https://a.example/b.css"><iframe src="https://a.example/"></iframe>'
+    )
+    frame = f"from IPython.display import HTML\nHTML({elsewhere + 'Kept.'!r})"
+    project = make(tmp_path / "project", "# Home\n", "1 + 1", bare, frame)
     assert project.build().code != 0
     assert "docs/notes/note.ipynb, cell 2: an output of this cell needs a script" in project.output
     edit(project, "hooks/jupyter/notebook_pages.py", "output script", "no such output")
     assert project.build().code == 0, project.output
-    (_, lost) = re.findall(
+    (_, lost, framed) = re.findall(
         r'<div class="cell-output">(.*?)</div>', project.read("notes/note.html"), re.DOTALL
     )
     assert "<svg" not in lost and "<script" not in lost
+    assert framed.strip() == "Kept.", "and what would load something from elsewhere is not there"
 
 
 # --- citing -----------------------------------------------------------------------------------------
@@ -573,6 +582,51 @@ def test_a_machine_s_name_is_text_on_every_page(tmp_path: Path) -> None:
 
     check()
     edit(project, "hooks/markup.py", "html.escape(text)", "text")
+    with pytest.raises(AssertionError):
+        check()
+
+
+TITLE = "{{ model qwen2.5-1.5b.title }}"
+ENDS_ALL = "</title></script><script>alert(1)</script> \"'> & <b>GPU</b> &lt;i&gt;"
+"""A model's name that ends whatever it stands in."""
+
+
+def test_data_in_titles_are_text_in_heads_menus_search_and_feeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The theme prints titles as HTML, and undoes the escapes of one that it takes from a heading."""
+    monkeypatch.setenv("SITE_URL", "https://example.org/")  # link previews are about an address
+    head = f'---\ntitle: "Of {TITLE}"\ndescription: "On {TITLE}"\n---\n\n'
+    project = make(tmp_path / "project", f"{head}# Of {TITLE} {{#of}}\n\nText {TITLE}.\n", "1 + 1")
+    project.write("docs/notes/note.ipynb", notebook([("markdown", f"# About {TITLE} {{#about}}")]))
+    model = project.folder / "site_data/models/qwen2.5-1.5b.json"
+    model.write_text(json.dumps({**json.loads(model.read_text("utf-8")), "title": ENDS_ALL}), "utf-8")
+
+    def check() -> None:
+        assert project.build().code == 0, project.output
+        home, note, lost = (
+            BeautifulSoup(project.read(name), "html.parser")
+            for name in ("index.html", "notes/note.html", "404.html")
+        )
+        assert home.title and home.title.string == f"Of {ENDS_ALL} - Spliced Inference"
+        assert note.title and note.title.string == f"About {ENDS_ALL} - Spliced Inference"
+        for name, text in (("description", f"On {ENDS_ALL}"), ("citation_title", f"Of {ENDS_ALL}")):
+            assert [tag["content"] for tag in home.select(f'head > meta[name="{name}"]')] == [text]
+        for name, text in (("title", f"Of {ENDS_ALL}"), ("description", f"On {ENDS_ALL}")):
+            assert [tag["content"] for tag in home.select(f'head > meta[property="og:{name}"]')] == [text]
+        assert f"About {ENDS_ALL}" in [item.get_text(strip=True) for item in lost.select(".lost-pages a")]
+        for page in (home, note, lost):
+            assert not page.select("b") and not page.select("i")
+            assert not [script for script in page.select("script") if "alert" in script.decode_contents()]
+        for entry in json.loads(project.read("search/search_index.json"))["docs"]:
+            for html in (entry["title"], entry["text"]):
+                assert {tag.name for tag in BeautifulSoup(html, "html.parser").find_all()} <= {"p"}
+        (item,) = json.loads(project.read("feeds/notes.json"))["items"]
+        assert item["title"] == f"About {ENDS_ALL}"
+        assert f"\ntitle: {json.dumps(f'Of {ENDS_ALL}')}\ndescription: " in project.read("index.md")
+
+    check()
+    edit(project, "docs/.overrides/main.html", "<title>{{ own }} - ", "<title>{{ own | striptags }} - ")
     with pytest.raises(AssertionError):
         check()
 

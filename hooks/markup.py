@@ -28,6 +28,7 @@ def inert(text: str) -> str:
     control characters could be taken for its own marks.
     """
     text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).replace("&", f"{AMP_SUBSTITUTE}amp;")
+    text = text.replace("\r", f"{AMP_SUBSTITUTE}#13;")  # a browser would turn it into a line feed
     return _BRACES.sub(lambda match: f"{AMP_SUBSTITUTE}#{ord(match[0][0])};" * 2, text)
 
 

@@ -66,7 +66,7 @@ class Reader(HTMLParser):
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._open: list[Item] = []
-        self.feed(self.source)
+        self.feed(re.sub("\r\n?", "\n", self.source))  # as browsers do, before anything else
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

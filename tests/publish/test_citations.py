@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from dataclasses import replace
+from datetime import date
 from html import unescape
 from html.parser import HTMLParser
 
@@ -145,7 +146,10 @@ def test_bibtex_comes_through_pybtex(record: Record) -> None:
     (entry,) = parse_string(citations.bibtex(record), "bibtex").entries.values()
     assert texts_of_latex(entry.fields["title"]) == record.full_title == plain(record.full_title)
     assert entry.fields["year"] == str(int(record.date[:4]))
+    assert entry.fields["month"] == f"{date.fromisoformat(record.date):%B}"
     assert entry.fields.get("url") == record.url
+    assert texts_of_latex(entry.fields["number"]) == record.version_words
+    assert texts_of_latex(entry.fields.get("note", "")) == (record.data_words or "")
     assert texts_of_latex(entry.fields["institution"]) == plain(record.site)
     found = [
         (texts_of_latex(" ".join(person.last_names)), texts_of_latex(" ".join(person.first_names)))
@@ -173,6 +177,8 @@ def test_ris_comes_through_rispy(record: Record) -> None:
     assert entry["year"] == record.date[:4]
     assert entry["date"] == record.date.replace("-", "/")
     assert entry["publisher"] == plain(record.site)
+    assert entry["edition"] == record.version_words
+    assert entry.get("notes") == ([record.data_words] if record.data_words else None)
     assert entry.get("urls") == ([record.url] if record.url else None)
     assert entry["type_of_reference"] == ("DATA" if record.kind in ("run", "dataset") else "RPRT")
 
@@ -185,6 +191,8 @@ def test_csl_json_has_what_processors_read(record: Record) -> None:
     names = [author.get("literal") or f"{author['family']}, {author['given']}" for author in item["author"]]
     assert names == [author.inverted for author in record.authors]
     assert item.get("URL") == record.url
+    assert item["version"] == record.version
+    assert item.get("note") == record.data_words
     assert re.fullmatch("[a-z0-9-]+", item["id"])
 
 

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,14 +14,19 @@ import feedparser
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hooks.caching.cache import Cache
+from hooks.citation.backlinks import SitePage
+from hooks.citation.citations import Author
+from hooks.citation.citing import Description
 from hooks.markup import escaped
 from hooks.numbers import quantities
-from hooks.output import feeds, llms, markdown_form
+from hooks.numbers.book import Book
+from hooks.output import feeds, llms, markdown_form, other_forms
+from hooks.output.other_forms import Outline
 from hooks.publication import ledger_pages
 from hooks.publication.ledger import Entry, Ledger, Number, Publication
 from tests.publish.fixture_data import ROOT
@@ -159,6 +165,7 @@ def test_text_comes_back_and_nothing_in_it_is_markup(source: str) -> None:
 
 
 @given(hostile)
+@example("```\n<b>code</b>\n```")
 def test_a_cell_and_code_give_their_text_back(source: str) -> None:
     line = words(source) or "x"
     table = (
@@ -211,6 +218,13 @@ def test_feeds_give_their_text_back(source: str, address: str | None) -> None:
     assert (feeds.NO_ADDRESS in as_json["description"]) is (address is None)
 
 
+@pytest.mark.parametrize("character", ["\0", "\x0b", "\x1b", "\ufffe"])
+def test_a_feed_holds_nothing_that_xml_forbids(character: str) -> None:
+    feed, publisher = feed_of(f"a{character}b", "Site", None)
+    parsed = feedparser.parse(feeds.atom(feed, publisher))
+    assert not parsed.bozo and parsed.entries[0].title == "a\N{REPLACEMENT CHARACTER}b"
+
+
 def test_ids_stay_wherever_the_site_stands() -> None:
     ids = set()
     for address in (None, "https://example.org/", "https://example.net/x/"):
@@ -248,6 +262,75 @@ def test_a_history_is_a_value_whatever_its_text(source: str) -> None:
     history = json.loads(value[1])
     assert history["numbers"][""]["entries"] == [["2026-01-02.1", source or "x", None]]
     assert history["numbers"][""]["now"] == [source or "x", None, True]
+
+
+# --- all of them, as a build makes them -------------------------------------------------------------
+
+ID = "decode.seconds_per_token"
+
+
+def made_of(text: str, book: Book) -> dict[str, str]:
+    """The files of a site with a note and a changed number, with one text wherever an author or the data say one."""
+    definition = replace(book.definitions.quantities[ID], title=text)
+    definitions = replace(book.definitions, quantities={**book.definitions.quantities, ID: definition})
+    before = Number(ID, text, f"{text}, earlier", 1.0, None, None, "s", text, None)
+    now = replace(before, text=text)
+    first = Publication("2026-01-01.1", "2026-01-01", "0" * 16, ())
+    ledger = Ledger(
+        (Entry(first, before), Entry(Publication("2026-01-02.1", "2026-01-02", "1" * 16, (first.key,)), now))
+    )
+    book = Book(book.store, definitions)
+    changes = SitePage(
+        ledger_pages.URI, "data/changes.html", text, ledger_pages.html(ledger, [now], book, text)
+    )
+    note = SitePage("notes/note.md", "notes/note.html", text, f"<h1>{escaped(text)}</h1>")
+    pages = {page.uri: page for page in (note, changes)}
+    outline = Outline(ROOT / "no-such-folder", text, dict.fromkeys(pages, text), dict.fromkeys(pages, text))
+    site = Description(text, (Author(text),), "2026-01-02", "https://example.org/")
+    files = other_forms.make(list(pages.values()), outline, site, "2026-01-02.1", ledger, [now], book)
+    for page in pages.values():
+        path, content = other_forms.markdown(page, outline, site, "2026-01-02.1", frozenset(), NO_CACHE)
+        files[path] = content
+    return files | {"changes": changes.html}
+
+
+def tags(source: str) -> set[str]:
+    return {tag.name for tag in BeautifulSoup(source, "html.parser").find_all()}
+
+
+@settings(max_examples=30, deadline=None)
+@given(text=hostile.map(words).filter(bool))
+@example(text=words(HOSTILE[0]))
+@example(text=words(HOSTILE[1]))
+@example(text=words(HOSTILE[4]))
+def test_any_text_is_text_in_every_file(text: str, book: Book) -> None:
+    files = made_of(text, book)
+    assert tags(files["changes"]) <= tags(made_of("harmless", book)["changes"])
+    for name in ("notes", "numbers"):
+        parsed = feedparser.parse(
+            files[f"feeds/{name}.atom.xml"], sanitize_html=False, resolve_relative_uris=False
+        )
+        assert not parsed.bozo
+        items = json.loads(files[f"feeds/{name}.json"])["items"]
+        for entry, item in zip(parsed.entries, items, strict=True):
+            assert entry.content[0].value == item["content_html"]
+            assert tags(item["content_html"]) <= {"p", "a", "ul", "li"}
+            assert text in words(BeautifulSoup(item["content_html"], "html.parser").get_text())
+    for path in ("notes/note.md", "data/changes.md"):
+        head, _, rest = files[path].removeprefix("---\n").partition("\n---\n")
+        said = yaml.safe_load(head)
+        assert said["title"] == said["description"] == said["site"] == text
+        kinds = {tag.name for tag in rendered(rest).find_all()}
+        assert kinds <= {"h1", "h2", "p", "a", "table", "thead", "tbody", "tr", "th", "td"}
+        assert text in words(rendered(rest).get_text())
+    listed = rendered(files[llms.FILE])
+    assert {tag["href"] for tag in listed.find_all("a")} == {
+        "https://example.org/notes/note.md",
+        "https://example.org/data/changes.md",
+    }
+    script = files[f"data/ledger/{ID}.js"]
+    assert json.loads(script.removeprefix("document.currentScript.history=").removesuffix(";\n"))
+    assert "<" not in script
 
 
 @pytest.mark.parametrize("name", ["a/b.html", "index.html"])

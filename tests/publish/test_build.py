@@ -53,6 +53,7 @@ def test_built_again_it_is_the_same(project: Project, built: Project) -> None:
 
 
 def test_new_data_are_everywhere(project: Project, built: Project) -> None:
+    shown(project)  # what was kept is kept under the folder's name
     slower(project, 2)
     assert shown(project) == (f"710{SPACE}ms", f"710{SPACE}ms")
     for path in (project.folder / "site").rglob("*"):

@@ -89,8 +89,8 @@ def test_every_chart_is_looked_at() -> None:
 def test_the_picture_comes_for_wide_and_for_narrow_screens(html: str) -> None:
     wide, narrow = pictures(html)
     assert wide.get("data-size") == "wide" and narrow.get("data-size") == "narrow"
-    assert float(wide.get("width", "0")) <= figures.WIDE[0] + 1
-    assert float(narrow.get("width", "0")) <= figures.NARROW[0] + 1
+    for picture, size in ((wide, figures.WIDE), (narrow, figures.NARROW)):
+        assert [float(picture.get(name, "0")) for name in ("width", "height")] == pytest.approx(size, abs=1)
     for picture in (wide, narrow):
         sizes = [float(text.get("font-size", "0px")[:-2]) for text in picture.iter(f"{SVG}text")]
         assert sizes and min(sizes) >= 12

@@ -27,6 +27,7 @@ PAGES = {
     "facts.md": '{{ model qwen2.5-1.5b.parameters }} in all. {{ tokens "Spliced inference" }}\n',
 }
 OF_MAIN = {"measured.md", "formula.md", "chart.md", "table.md"}
+FILES_OF_MAIN = {"data/charts/time-per-token.csv", "data/charts/time-per-token.explore.json"}
 
 
 @dataclass
@@ -124,6 +125,7 @@ def test_only_pages_behind_which_samples_changed_are_rendered_anew(
     assert new.rendered == OF_MAIN
     assert same(new, site.build(kept=False, order=order))
     assert all(new.pages[uri] != first.pages[uri] for uri in OF_MAIN - {"table.md"})
+    assert all(new.files[path] != first.files[path] for path in FILES_OF_MAIN)
     fixture_data.write_run(site.data)
     assert same(site.build(order=order), first), "and back again"
 

@@ -269,3 +269,6 @@ def test_the_configuration_is_strict() -> None:
     assert config["strict"] is True
     assert config["validation"]["links"]["anchors"] == "warn", "a warning fails a strict build"
     assert config["theme"]["font"] is False
+    assert config["use_directory_urls"] is False, (
+        "opened as a file, an address of a folder is a list of files"
+    )

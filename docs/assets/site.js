@@ -1,7 +1,8 @@
 /*
  * What every page does beyond plain HTML and CSS: manners for the provenance popovers (tap, Escape, staying inside the
- * window), and the scripts that only some pages need. Everything readable is in the HTML already; without this file
- * nothing is missing. No eval, no inline script, so a strict Content-Security-Policy may stand.
+ * window), names and keys for what the theme adds, and the scripts that only some pages need. Everything readable is in
+ * the HTML already; without this file nothing is missing. No eval, no inline script, so a strict
+ * Content-Security-Policy may stand.
  *
  * Material replaces the page's content without a full load, and `document$` fires after each such replacement.
  * Listeners therefore sit on `document` once, and only per-page set-up runs again.
@@ -108,13 +109,31 @@
     });
   }
 
-  const naming = new MutationObserver(name);
+  /* What scrolls sideways is reached by the keyboard, where nothing in it is. Not every browser sees to that by itself. */
+  const SCROLLS = ".md-typeset__scrollwrap, .cell-output, .data-scroll, .calculator-scroll, figure.chart details, table.numbers";
+  const INSIDE = ":is(a[href], button, input, select, summary, [tabindex]):not(:scope)";
+
+  const widths = new ResizeObserver((changed) => {
+    for (const { target } of changed) {
+      if (target.scrollWidth <= target.clientWidth) target.removeAttribute("tabindex");
+      else if (!target.querySelector(INSIDE)) target.tabIndex = 0;
+    }
+  });
+
+  function mend() {
+    name();
+    document.querySelectorAll(SCROLLS).forEach((element) => widths.observe(element));
+  }
+
+  /* The theme puts what scrolls around tables, once it has seen them. */
+  const mending = new MutationObserver(mend);
 
   function begin() {
-    name();
-    naming.disconnect();
+    mending.disconnect();
+    widths.disconnect();
+    mend();
     const article = document.querySelector(".md-content article");
-    if (article?.querySelector("pre")) naming.observe(article, { childList: true, subtree: true });
+    if (article?.querySelector("pre, table")) mending.observe(article, { childList: true, subtree: true });
     document.querySelectorAll("[data-script]").forEach(({ dataset }) => load(dataset.script));
     /* An address that carries a version: what the number was then stands beside it. */
     if (location.search.includes("published=")) load("assets/cited-then.js");

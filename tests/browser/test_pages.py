@@ -22,6 +22,17 @@ OVERFLOW = """() => {
 }"""
 
 
+UNREACHED = """async () => {
+  document.querySelectorAll('details').forEach((each) => { each.open = true; });
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  return [...document.querySelectorAll('.md-content *')].filter((node) => node.scrollWidth > node.clientWidth
+    && ['auto', 'scroll'].includes(getComputedStyle(node).overflowX) && node.checkVisibility()
+    && !node.matches('[tabindex="0"]') && !node.querySelector('a[href], button, input, select, [tabindex]'))
+    .map((node) => node.outerHTML.slice(0, 120));
+}"""
+"""What scrolls sideways and no key reaches, with all unfolded that unfolds."""
+
+
 @pytest.mark.parametrize("java_script_enabled", [True, False], ids=["js", "no-js"])
 @pytest.mark.parametrize("how", ["served", "file"])
 def test_no_page_asks_another_host(site: Site, visit: Open, how: str, java_script_enabled: bool) -> None:
@@ -44,6 +55,8 @@ def test_no_page_scrolls_sideways(site: Site, visit: Open, width: int) -> None:
     for path in site.pages:
         page.goto(site.url + path)
         assert page.evaluate(OVERFLOW) == [0], path
+        if width == 390:
+            assert page.evaluate(UNREACHED) == [], path
 
 
 def charts(page: Page) -> list[str]:

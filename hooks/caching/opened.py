@@ -1,7 +1,7 @@
 """Which files a notebook's kernel reads, and what it does that no file shows. Knows nothing of the data's meaning.
 
 A kernel of the build is told to `watch`, by the profile that it is started with. After each cell it sends what it has
-read as an element in the cell's output, which the build takes out again.
+read anew as an element in the cell's output, which the build takes out again.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hooks.caching.cache import file_digest, installed
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult
 
 Seen = dict[str, str]
 """Fingerprints by read; a read is its JSON text."""
@@ -31,8 +35,8 @@ BEGUN = "SPLICED_BEGUN"
 _CLOCK_NS = 20_000_000
 """How far the times of files may lag behind the clock."""
 
-REPORT = "data-reads"
-"""The attribute of the element that carries reads out of a kernel."""
+_REPORT = re.compile(r'<template data-reads="([^"]*)"></template>')
+"""The element that carries reads out of a kernel."""
 
 _LOOKS = installed.__wrapped__.__code__
 
@@ -40,6 +44,7 @@ _quiet = threading.local()
 _opened: set[str] = set()
 _foreign: set[str] = set()
 _modules: set[str] = set()
+_told: set[str] = set()
 _ignored: tuple[str, ...] = ()
 
 
@@ -61,7 +66,7 @@ def watch(*ignored: str) -> None:
     shell = get_ipython()
     assert shell is not None, "watch() is for a kernel"
     sys.addaudithook(_heard)
-    shell.events.register("post_run_cell", lambda _: _report())
+    shell.events.register("post_run_cell", _report)
 
 
 @contextmanager
@@ -75,16 +80,20 @@ def unwatched() -> Iterator[None]:
         _quiet.on = before
 
 
-def take(output: str) -> Seen:
-    """The reads that an element carries, from the value of its attribute."""
-    seen: Seen = json.loads(output)
+def take(output: str) -> Seen | None:
+    """The reads that an output carries; None for what a cell itself has printed."""
+    report = _REPORT.fullmatch(output)
+    if report is None:
+        return None
+    seen: Seen = json.loads(html.unescape(report[1]))
     return seen
 
 
-def files() -> Seen:
-    """Fingerprints of all files and modules that this process has read."""
+def _files() -> Seen:
+    """Fingerprints of the files and modules that this process has read and not told."""
+    new = sorted(path for path in _opened | _sources() if text(["file", path]) not in _told)
     with unwatched():
-        found = {text(["file", path]): _state(path) for path in sorted(_opened | _sources())}
+        found = {text(["file", path]): _state(path) for path in new}
     seen = {read: state for read, state in found.items() if state is not None}
     return seen | {text(["foreign", event]): "" for event in sorted(_foreign)}
 
@@ -144,11 +153,17 @@ def _looks_for_packages() -> bool:
     return False
 
 
-def _report() -> None:
+def _report(cell: ExecutionResult) -> None:
+    """Tell what was read and not told. What is sent before the first cell, or with one that raises, is lost."""
     from IPython.display import HTML, display
 
-    # All of it after each cell: what is sent before the first one, or with one that raises, is lost.
+    if cell.info is None or not cell.info.store_history:
+        return
     notebook = sys.modules.get("hooks.notebook")
-    seen = {**(notebook.SEEN if notebook else {}), **files()}
-    element = f'<template {REPORT}="{html.escape(json.dumps(seen, ensure_ascii=False))}"></template>'
-    display(HTML(element))  # type: ignore[no-untyped-call]
+    seen = {**(notebook.SEEN if notebook else {}), **_files()}
+    new = {read: state for read, state in seen.items() if read not in _told}
+    if cell.success:
+        _told.update(new)
+    if new:
+        element = f'<template data-reads="{html.escape(json.dumps(new, ensure_ascii=False))}"></template>'
+        display(HTML(element))  # type: ignore[no-untyped-call]

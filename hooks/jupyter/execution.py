@@ -30,6 +30,9 @@ from hooks.jupyter.nursery import CAN_FORK, Nursery
 
 _ROOT = Path(__file__).resolve().parents[2]
 
+TEMPLATES = Path(__file__).resolve().parent
+"""The folder with the template by which mkdocs-jupyter makes HTML of a notebook."""
+
 SITE_DATA = "SPLICED_SITE_DATA"
 QUANTITIES = "SPLICED_QUANTITIES"
 KEPT = "SPLICED_CACHE"
@@ -172,7 +175,6 @@ def _error(parts: dict[str, Any]) -> PublishError:
 
 
 def _execute(path: str, name: str) -> dict[str, Any]:
-    from mkdocs_jupyter.nbconvert2 import nb2html
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     from hooks.jupyter.notebook_pages import Notebook
@@ -180,9 +182,7 @@ def _execute(path: str, name: str) -> dict[str, Any]:
     try:
         notebook = Notebook.read(Path(path), name)
         try:
-            html = nb2html(
-                path, execute=True, kernel_name="python3", allow_errors=False, custom_mathjax_url=""
-            )
+            html = _html(path, execute=True, kernel_name="python3", allow_errors=False)
         except CellExecutionError as error:
             raise notebook.raised(error) from error
         except (CellTimeoutError, DeadKernelError) as error:
@@ -199,10 +199,18 @@ def _execute(path: str, name: str) -> dict[str, Any]:
     return {"path": path, "outputs": outputs, "reads": reads}
 
 
-def _warm(folder: Path) -> None:
-    """Have mkdocs-jupyter import and compile what it does not need before its first notebook, while kernels start."""
+def _html(path: str, **options: Any) -> str:
+    """What mkdocs-jupyter makes of a notebook by our template."""
+    from mkdocs_jupyter.config import settings
     from mkdocs_jupyter.nbconvert2 import nb2html
 
+    settings.templates_dir = str(TEMPLATES)
+    html: str = nb2html(path, custom_mathjax_url="", **options)
+    return html
+
+
+def _warm(folder: Path) -> None:
+    """Have mkdocs-jupyter import and compile what it does not need before its first notebook, while kernels start."""
     path = folder / "empty.ipynb"
     cell: dict[str, Any] = {
         "cell_type": "code",
@@ -212,7 +220,7 @@ def _warm(folder: Path) -> None:
         "source": "1",
     }
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}))
-    nb2html(str(path), custom_mathjax_url="")
+    _html(str(path))
 
 
 def _end_with_input(sockets: str) -> None:

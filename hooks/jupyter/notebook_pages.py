@@ -1,8 +1,8 @@
 """A notebook as a page: its cells as one Markdown source, and what its execution printed. Executes nothing.
 
-mkdocs-jupyter executes the notebook (`hooks.jupyter.execution`). Of its HTML only the outputs of the cells are kept;
-its styles, its scripts and its own rendering of Markdown are not, so that a notebook looks like any other page, is as
-light, and its text takes the same placeholders.
+mkdocs-jupyter executes the notebook (`hooks.jupyter.execution`) and makes HTML of the outputs of its cells, by the
+template in mkdocs_html/. The rest of a notebook is Markdown to be rendered here, so that a notebook looks like any
+other page, is as light, and its text takes the same placeholders.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hooks.caching.opened import REPORT, Seen, take
+from hooks.caching.opened import Seen, take
 from hooks.errors import Place, PublishError
 
 if TYPE_CHECKING:
-    from bs4 import Tag
+    from bs4 import BeautifulSoup
 
 __all__ = ["Notebook", "PublishError"]
 
-_CONTENT = '<div class="jupyter-wrapper">'
-_BLOCKED = "script, style, link, iframe, .jp-OutputPrompt, .jp-InputPrompt"
+_PRINTED = re.compile(r'<script type="application/json">(.*?)</script>')
+_BLOCKED = ("style", "link", "iframe")
 _HIDDEN = "hide-input"
 """Tag of a code cell whose code the page leaves out."""
 
@@ -90,7 +90,7 @@ class Notebook:
         """The HTML of each code cell's output by the cell's number, and what the cells read.
 
         Args:
-            html: mkdocs-jupyter's HTML of the executed notebook.
+            html: mkdocs-jupyter's HTML of the executed notebook, by our template.
 
         Raises:
             PublishError: Its HTML is not of the kind that is known here, or needs a script.
@@ -98,33 +98,37 @@ class Notebook:
         from bs4 import BeautifulSoup
 
         code = [cell for cell in self.cells if cell.kind == "code" and cell.source.strip()]
-        # Everything before the wrapper is styles and scripts, most of the weight.
-        soup = BeautifulSoup(html[html.index(_CONTENT) :], "html.parser")
-        # Its template wraps each code cell in another of the same class.
-        rendered = [item for item in soup.select("div.jp-CodeCell") if not item.select("div.jp-CodeCell")]
-        rendered = [item for item in rendered if (item.select_one("pre") or item).get_text(strip=True)]
-        if len(rendered) != len(code):
+        printed = [json.loads(outputs) for outputs in _PRINTED.findall(html)]
+        if len(printed) != len(code):
             raise PublishError(
                 "the executed notebook has other cells than its file",
                 place=Place(self.name),
                 expected=f"{len(code)} code cells",
-                found=f"{len(rendered)} in mkdocs-jupyter's HTML",
+                found=f"{len(printed)} in mkdocs-jupyter's HTML",
                 mend="report this: hooks/jupyter/notebook_pages.py reads another version of mkdocs-jupyter",
             )
+        made: dict[int, str] = {}
         reads: Seen = {}
-        for item in soup.select(f"[{REPORT}]"):
-            reads |= take(str(item[REPORT]))
-            item.decompose()
-        for cell, item in zip(code, rendered, strict=True):
-            if item.select_one(".jp-OutputArea-output script"):
-                raise PublishError(
-                    "an output of this cell needs a script, which a page may not have",
-                    place=Place(self.name, cell=cell.number),
-                    expected="text, a table, a picture, or a figure of hooks.notebook",
-                    found="HTML with a script, as Altair and others show their charts",
-                    mend="show an Altair chart with picture(…) from hooks.notebook, others as an image",
-                )
-        return {cell.number: _output(item) for cell, item in zip(code, rendered, strict=True)}, reads
+        for cell, outputs in zip(code, printed, strict=True):
+            parts = []
+            for output in outputs:
+                report = take(output)
+                reads |= report or {}
+                if report is not None:
+                    continue
+                soup = BeautifulSoup(output, "html.parser")
+                if soup.find("script"):
+                    raise PublishError(
+                        "an output of this cell needs a script, which a page may not have",
+                        place=Place(self.name, cell=cell.number),
+                        expected="text, a table, a picture, or a figure of hooks.notebook",
+                        found="HTML with a script, as Altair and others show their charts",
+                        mend="show an Altair chart with picture(…) from hooks.notebook, others as an image",
+                    )
+                parts.append(_cleaned(soup))
+            inner = "".join(parts)
+            made[cell.number] = f'<div class="cell-output">{inner}</div>' if inner else ""
+        return made, reads
 
     def fill(self, html: str, outputs: Mapping[int, str]) -> str:
         """The page's HTML with each output in its place."""
@@ -175,21 +179,16 @@ def _join(cells: tuple[Cell, ...]) -> tuple[str, tuple[tuple[int, Cell], ...]]:
     return "\n".join(lines), tuple(starts)
 
 
-def _output(cell: Tag) -> str:
+def _cleaned(output: BeautifulSoup) -> str:
     """What the cell printed, without anything that a page may not have."""
-    parts = []
-    for item in cell.select(".jp-OutputArea-output"):
-        for blocked in item.select(_BLOCKED):
-            blocked.decompose()
-        for table in item.select("table.dataframe"):
-            table.attrs.pop("border", None)
-        for heading in item.select("th"):
-            heading.attrs.pop("halign", None)  # of pandas; HTML has no such attribute
-            if not heading.get_text(strip=True):
-                heading.name = "td"  # a corner of the table heads nothing
-        for styled in item.select("[style]"):
-            styled.attrs.pop("style", None)  # the site's policy has none of it
-        inner = item.decode_contents().strip()
-        if inner:
-            parts.append(inner)
-    return f'<div class="cell-output">{"".join(parts)}</div>' if parts else ""
+    for blocked in output.find_all(_BLOCKED):
+        blocked.decompose()
+    for item in output.find_all(True):
+        item.attrs.pop("style", None)  # the site's policy has none of it
+        if item.name == "table" and "dataframe" in item.get_attribute_list("class"):
+            item.attrs.pop("border", None)
+        elif item.name == "th":
+            item.attrs.pop("halign", None)  # of pandas; HTML has no such attribute
+            if not item.get_text(strip=True):
+                item.name = "td"  # a corner of the table heads nothing
+    return output.decode_contents().strip()

@@ -18,7 +18,12 @@ from hooks.jupyter.execution import Executed, Execution
 from hooks.jupyter.notebook_pages import Notebook
 from hooks.numbers.book import Book
 
-_CODE = ("jupyter/notebook_pages.py", "jupyter/execution.py", "caching/opened.py")
+_CODE = (
+    "jupyter/notebook_pages.py",
+    "jupyter/execution.py",
+    "jupyter/mkdocs_html/notebook.html.j2",
+    "caching/opened.py",
+)
 """What makes outputs of an executed notebook; the modules that its cells use are among its reads."""
 
 

@@ -52,6 +52,27 @@ def test_old_and_new_stand_beside_the_number(visit: Open, chart_site: Site) -> N
     assert not window.complaints and not window.foreign
 
 
+def test_it_stands_there_after_a_click_too(visit: Open, chart_site: Site) -> None:
+    """The theme replaces the content: the script is loaded then, and later begins anew."""
+    window = visit()
+    page, note = window.page, window.page.locator(".cited-then")
+    page.goto(chart_site.url + "index.html")
+    page.evaluate("window.sameDocument = true")
+    for name, heading in (("machines.html", "Machines"), ("other.html", "Other")):
+        page.evaluate(
+            """address => {
+              const link = Object.assign(document.createElement("a"), { href: address, textContent: "Cited" });
+              document.querySelector("article h1").after(link);
+            }""",
+            permalink(chart_site.url + name, DECODE, PUBLISHED),
+        )
+        page.get_by_role("link", name="Cited", exact=True).click()
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        expect(note).to_contain_text("cited as 500 ms")
+    assert page.evaluate("window.sameDocument"), "a full load: instant navigation is not at work"
+    assert not window.complaints
+
+
 def test_only_a_permalink_loads_anything(visit: Open, chart_site: Site) -> None:
     window = visit()
     window.page.goto(f"{chart_site.url}other.html#n-{DECODE}", wait_until="networkidle")

@@ -119,7 +119,11 @@ def test_zotero_is_told_of_a_page_that_came_without_a_load(site: Site, visit: Op
     page.wait_for_url("**/2-why-decode-is-slow.html")
     # wait_for_function would evaluate text, which the policy refuses.
     page.evaluate(
-        "new Promise(done => { const look = () => window.told ? done() : setTimeout(look, 20); look() })"
+        """new Promise((done, fail) => {
+          const look = () => window.told ? done() : setTimeout(look, 20);
+          look();
+          setTimeout(() => fail(new Error("nobody was told")), 10000);
+        })"""
     )
     assert page.evaluate("window.stayed") is True
     assert page.evaluate("window.told") == ["Why decode is slow"]

@@ -46,8 +46,8 @@ def edits() -> Iterator[Edit]:
     yield Edit("a hook, on the notebook's page", told, "notes/note.html", "<p>told: ")
     yield Edit("a notebook", _replace("docs/notes/note.ipynb", "value * 500:.3f} s", "value * 500:.3f} seconds"),
                "notes/note.html", " seconds &lt;b&gt;")  # fmt: skip
-    yield Edit("the adapter", _replace("hooks/host.py", "    _current().end()\n    return html",
-               "    _current().end()\n    return html + '<i>adapted</i>'"), "index.html", "<i>adapted</i>")  # fmt: skip
+    yield Edit("the adapter", _replace("hooks/host.py", "return code_blocks.counted(html)",
+               "return code_blocks.counted(html) + '<i>adapted</i>'"), "index.html", "<i>adapted</i>")  # fmt: skip
     call = '"""Handed on."""\n    return {}_host().on_post_page('
     yield Edit("the hook that MkDocs loads", _replace("hooks/site.py", call.format(""),
                call.format('"<!-- new -->" + ')), "index.html", "<!-- new -->")  # fmt: skip

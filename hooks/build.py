@@ -57,7 +57,7 @@ class Build:
     notebooks: Notebooks = field(default_factory=Notebooks)
     state: str = ""
     basis: Callable[[], str] = lambda: ""
-    shelf: Shelf = field(default_factory=lambda: Shelf(Cache(None), "", {}))
+    shelf: Shelf = field(default_factory=lambda: Shelf(Cache(None), "", {}, {}))
     pages: dict[str, PageState] = field(default_factory=dict)
     drawn: dict[str, str] = field(default_factory=dict)
     extension: SplicedExtension = field(default_factory=SplicedExtension)
@@ -117,7 +117,8 @@ class Build:
             site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities, cache)
         )
         made_of = partial(basis, site_data, quantities.parent, *settings)
-        shelf = Shelf(kept, made_of(), site.book.store.runs)
+        books = {choice.book.name: choice.book for choice in site.choices} | {site.book.name: site.book}
+        shelf = Shelf(kept, made_of(), books, site.book.store.runs)
         build = cls(site, memory, kept, painter, notebooks, state, made_of, shelf)
         build.owns_painter = own_painter
         build.extension.site = site

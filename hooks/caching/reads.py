@@ -49,13 +49,20 @@ class _Watched:
         return asked
 
 
-def watched(book: Book, seen: Seen) -> Book:
-    """The book, noting in `seen` all that it is asked from now on."""
+def watched(book: Book, seen: Seen, *, samples_too: bool = True) -> Book:
+    """The book, noting in `seen` all that it is asked from now on.
+
+    Args:
+        book: The book.
+        seen: What was asked.
+        samples_too: Whether a run is noted with all its samples; else whoever reads these has to be traced.
+    """
 
     def note(read: Read, result: Any) -> None:
         key = text(read)
         if key not in seen:  # an open book says the same each time; a chart asks for a model at each point
-            seen[key] = fingerprint(result)
+            alone = isinstance(result, Run) and not samples_too
+            seen[key] = _record(result) if alone else fingerprint(result)
 
     return cast(Book, _Watched(book, (), note))
 

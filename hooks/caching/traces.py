@@ -1,54 +1,92 @@
-"""Whose samples were read while something was made. Reads none itself, and keeps no result but in memory.
+"""What was asked of the samples while something was made. Reads none itself, and keeps no answer but in memory.
 
-A page is made of few runs, and a site may have hundreds. What knows the runs behind it need not be made again, nor
-any of their samples read, when those of another run have changed.
+A page is made of few numbers, and a site may have hundreds, of hundreds of runs. What knows the numbers behind it need
+not be made again when a sample has changed and they have not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-_open: list[set[str]] = []
+Asked = tuple[Any, ...]
+"""A question, in hashable values that mean the same in every build."""
 
 
-def begin() -> set[str]:
-    """Collect from now on the ids of the runs whose samples are read, until `end`."""
-    trace: set[str] = set()
+@dataclass(frozen=True)
+class Answer:
+    """What was answered, and the runs whose samples that was made of."""
+
+    value: Any
+    runs: frozenset[str]
+
+
+@dataclass
+class Trace:
+    """What something was made of: answers, by who gave them and by the question; and the ids of runs whose samples were
+    read past all answers."""
+
+    answers: dict[tuple[str, Asked], Answer] = field(default_factory=dict)
+    runs: set[str] = field(default_factory=set)
+
+    @property
+    def behind(self) -> frozenset[str]:
+        """All runs whose samples count."""
+        return frozenset(self.runs).union(*(answer.runs for answer in self.answers.values()))
+
+
+_open: list[Trace] = []
+
+
+def begin() -> Trace:
+    """Collect from now on what is asked and read, until `end`."""
+    trace = Trace()
     _open.append(trace)
     return trace
 
 
-def end(trace: set[str]) -> None:
-    """Collect no more."""
-    _open[:] = [other for other in _open if other is not trace]
+def end(trace: Trace) -> None:
+    """Collect no more; what was begun before and is still open has all of it, too."""
+    _drop(trace)
+    if _open:
+        _open[-1].answers |= trace.answers
+        _open[-1].runs |= trace.runs
 
 
 def note(run: str) -> None:
     """The samples of this run are read now."""
-    for trace in _open:
-        trace.add(run)
+    if _open:
+        _open[-1].runs.add(run)
 
 
-class Remembered(Generic[Key, Value]):
-    """Values made once, each with the runs behind it: whoever is given it again is told of them, too."""
+def _drop(trace: Trace) -> None:
+    _open[:] = [other for other in _open if other is not trace]
 
-    def __init__(self) -> None:
-        self._made: dict[Key, tuple[Value, frozenset[str]]] = {}
 
-    def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value under a key, made where there is none yet."""
-        if key not in self._made:
+class Remembered:
+    """Answers, each made once. Whoever is given one depends on it, and no further on the samples behind it.
+
+    Args:
+        name: Of who gives them.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._made: dict[Asked, Answer] = {}
+
+    def get(self, asked: Asked, make: Callable[[], Any]) -> Any:
+        """The answer, made where there is none yet. Where that raises, whoever asked has read the samples itself."""
+        if asked not in self._made:
             trace = begin()
             try:
                 value = make()
-            finally:
+            except BaseException:
                 end(trace)
-            self._made[key] = value, frozenset(trace)
-        value, behind = self._made[key]
-        for run in behind:
-            note(run)
-        return value
+                raise
+            _drop(trace)
+            self._made[asked] = Answer(value, trace.behind)
+        answer = self._made[asked]
+        if _open:
+            _open[-1].answers[self.name, asked] = answer
+        return answer.value

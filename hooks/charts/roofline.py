@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hooks.charts import words
-from hooks.charts.ceilings import Ceiling, as_cited, bands, measured, roofs
+from hooks.charts.ceilings import as_cited, bands, roofs
 from hooks.charts.ceilings import cited as cited_by
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import capital, color_of, main_of
 from hooks.data.records import CELL_KEYS, Run
 from hooks.drawings.marks import Spot
 from hooks.numbers import formatting
+from hooks.numbers.ceilings import Ceiling
 from hooks.numbers.readings import Reading, cell_words
 
 PHASES = ("prefill", "decode")
@@ -47,7 +48,7 @@ class Point:
 def roofline(asked: Asked) -> Chart:
     """Operations a second of each cell over its operations for each byte, under the run's own ceilings."""
     points = [_point(asked, cell) for cell in _cells(asked.run)]
-    ceilings = list(measured(asked.run))
+    ceilings = asked.book.ceilings(asked.alias)
     cited = cited_by(asked)
     drawn = [point for point in points if point.intensity is not None]
     refusal = None if drawn else next((point.rate.refusal for point in points if point.rate.refusal), NOTHING)

@@ -107,13 +107,11 @@ def _measured(asked: Asked, id_: str) -> Measured:
 
 
 def _shots(asked: Asked, wanted: Measured, reading: Reading) -> list[Shot]:
-    cell = reading.sources[0].cell if reading.sources else {}
-    idle = Idle.of(asked.run)
+    cell = reading.sources[0].cell if reading.sources else None
+    idle = asked.book.idle(asked.alias)
     taken: dict[int, int] = {}
     found = []
-    for sample in asked.run.samples:
-        if not cell or any(getattr(sample, key) != value for key, value in cell.items()):
-            continue
+    for sample in asked.book.samples(asked.alias, cell) if cell else ():
         # Processes are told as the site counts them, and from 1.
         process = sample.round + 1
         taken[process] = taken.get(process, 0) + 1

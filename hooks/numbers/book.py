@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hooks.caching.traces import Remembered
-from hooks.data.records import Refusal, Run, keys_of
+from hooks.caching.traces import Asked, Remembered
+from hooks.data.records import Refusal, Run, Sample, keys_of
 from hooks.data.store import Store
 from hooks.errors import Place, PublishError, nearest
-from hooks.numbers import derived, expressions, facts, measured
+from hooks.numbers import ceilings, derived, expressions, facts, measured
+from hooks.numbers.ceilings import Ceiling
 from hooks.numbers.definitions import Alias, Definition, Definitions, Measured
 from hooks.numbers.fields import FIELDS, Idle
 from hooks.numbers.readings import Reading, Verdict, cell_words, described, end_of, few_processes
@@ -35,8 +36,8 @@ class Book:
         self.store = store
         self.definitions = definitions
         self.stand_in: Run | None = None
-        self._readings: Remembered[tuple[str, str], Reading] = Remembered()
-        self._idle: dict[str, Idle] = {}
+        self._answers = Remembered("")
+        self._idle_of: dict[str, Idle] = {}
         for definition in definitions.quantities.values():
             self._check(definition)
 
@@ -46,8 +47,13 @@ class Book:
         What such a run has no plan for is refused, and no error: its plan was not made for the pages.
         """
         made = copy.copy(self)
-        made.stand_in, made._readings = run, Remembered()
+        made.stand_in, made._answers = run, Remembered(run.id)
         return made
+
+    @property
+    def name(self) -> str:
+        """What traces call it: the id of the run that stands in; empty where none does."""
+        return self._answers.name
 
     # --- what pages ask for -------------------------------------------------------------------------
 
@@ -60,7 +66,8 @@ class Book:
         """
         alias = alias or self.definitions.main
         self.alias(alias)
-        return self._readings.get((id_, alias), lambda: self._read(id_, alias))
+        reading: Reading = self.answer(("read", id_, alias))
+        return reading
 
     def known(self) -> Iterator[str]:
         """Every id that `read` answers to."""
@@ -174,16 +181,28 @@ class Book:
 
     def cell(self, alias: str, cell: Mapping[str, Any], field: str) -> Reading:
         """The reading of a field over the samples of one cell; `series` says what a missing one is."""
-        words = cell_words(cell)
-        definition = Definition(
-            id=f"{field} of {words}",
-            title=words,
-            meaning=f"{field} of {words}",
-            unit=FIELDS[field].unit,
-            place=Place(str(self.run(alias).folder / "samples.jsonl")),
-            measured=Measured(field, cell),
-        )
-        return self._measured(definition, alias)
+        reading: Reading = self.answer(("cell", alias, tuple(cell.items()), field))
+        return reading
+
+    def samples(self, alias: str, cell: Mapping[str, Any]) -> tuple[Sample, ...]:
+        """The samples of the cells that have these values, in the run's order, warm-ups and refused ones too."""
+        found: tuple[Sample, ...] = self.answer(("samples", alias, tuple(cell.items())))
+        return found
+
+    def idle(self, alias: str) -> Idle:
+        """What the run's machine drew while it waited."""
+        found: Idle = self.answer(("idle", alias))
+        return found
+
+    def ceilings(self, alias: str) -> tuple[Ceiling, ...]:
+        """The ceilings that the run measured."""
+        found: tuple[Ceiling, ...] = self.answer(("ceilings", alias))
+        return found
+
+    def answer(self, asked: Asked) -> Any:
+        """What the method of that name gives for these arguments; each question is asked of the data once."""
+        name, *arguments = asked
+        return self._answers.get(asked, lambda: getattr(self, f"_{name}")(*arguments))
 
     # --- how they are found -------------------------------------------------------------------------
 
@@ -218,13 +237,35 @@ class Book:
             return derived.span(definition, parts, alias)
         return self._cited(definition)
 
+    def _cell(self, alias: str, cell: tuple[tuple[str, Any], ...], field: str) -> Reading:
+        words = cell_words(dict(cell))
+        definition = Definition(
+            id=f"{field} of {words}",
+            title=words,
+            meaning=f"{field} of {words}",
+            unit=FIELDS[field].unit,
+            place=Place(str(self.run(alias).folder / "samples.jsonl")),
+            measured=Measured(field, dict(cell)),
+        )
+        return self._measured(definition, alias)
+
+    def _samples(self, alias: str, cell: tuple[tuple[str, Any], ...]) -> tuple[Sample, ...]:
+        samples = self.run(alias).samples
+        return tuple(one for one in samples if all(getattr(one, key) == value for key, value in cell))
+
+    def _idle(self, alias: str) -> Idle:
+        return Idle.of(self.run(alias))
+
+    def _ceilings(self, alias: str) -> tuple[Ceiling, ...]:
+        return tuple(ceilings.measured(self.run(alias)))
+
     def _measured(self, definition: Definition, alias: str) -> Reading:
         run = self.find(alias)
         if isinstance(run, Refusal):
             return replace(described(definition, "measured", self.alias(alias)), refusal=run)
-        if run.id not in self._idle:
-            self._idle[run.id] = Idle.of(run)
-        arguments = definition, self.alias(alias), run, self._idle[run.id]
+        if run.id not in self._idle_of:
+            self._idle_of[run.id] = Idle.of(run)
+        arguments = definition, self.alias(alias), run, self._idle_of[run.id]
         lenient = run is self.stand_in
         assert definition.measured is not None
         if definition.measured.over is None:

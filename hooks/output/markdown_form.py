@@ -204,8 +204,8 @@ def _converter() -> Any:
 def _tidy(table: Tag) -> None:
     """Give a table one row of headings and a cell for each column, as Markdown's have."""
     for row in table.find_all("tr"):
-        for cell in row.find_all(["td", "th"], recursive=False):
-            rows = str(cell.get("rowspan") or "1")
+        for cell in row.find_all(["td", "th"], recursive=False, rowspan=True):
+            rows = str(cell["rowspan"])
             column = len(cell.find_previous_siblings(["td", "th"]))
             for below in row.find_next_siblings("tr")[: min(int(rows), 1000) - 1 if rows.isdigit() else 0]:
                 same = copy.copy(cell)
@@ -215,7 +215,8 @@ def _tidy(table: Tag) -> None:
                     before[-1].insert_after(same)
                 else:
                     below.insert(0, same)
-    heads = table.select("thead > tr")
+    # Not by `select`: to understand a selector takes longer than to convert a page.
+    heads = [row for head in table.find_all("thead") for row in head.find_all("tr", recursive=False)]
     for extra in heads[1:]:
         for cell, more in zip(heads[0].find_all("th"), extra.find_all("th"), strict=False):
             if more.get_text(strip=True):
@@ -226,7 +227,7 @@ def _tidy(table: Tag) -> None:
 
 def _tokens(node: Tag, parent_tags: set[str]) -> str:
     """The text, with a mark between tokens; in a heading as it is."""
-    texts = [token.get_text() for token in node.select(".token")] or [node.get_text()]
+    texts = [token.get_text() for token in node.find_all(class_="token")] or [node.get_text()]
     if any(_HEADING.fullmatch(tag) for tag in parent_tags):
         return escape("".join(texts))
     return "·".join(_code(text) for text in texts)

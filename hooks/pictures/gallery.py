@@ -18,7 +18,7 @@ from markdown.serializers import to_html_string
 from markdown.util import AMP_SUBSTITUTE
 
 from hooks import charts
-from hooks.caching import reads
+from hooks.caching import reads, traces
 from hooks.caching.cache import Cache, digest, sources, version
 from hooks.caching.opened import Seen
 from hooks.charts import Chart
@@ -67,9 +67,14 @@ class Gallery:
             PublishError: As `charts.build` does.
         """
         seen: Seen = {}
-        chart = charts.build(name, reads.watched(book, seen), alias, options)
+        trace = traces.begin()
+        try:
+            chart = charts.build(name, reads.watched(book, seen, samples_too=False), alias, options)
+        finally:
+            traces.end(trace)
+        read = {run: book.store.runs[run].content for run in sorted(trace.runs)}
         words = (chart.title, chart.finding, chart.note, chart.rows, chart.shown, str(chart.refusal))
-        key = digest("chart", _MADE_WITH, name, alias, dict(options), seen, reads.fingerprint(words))
+        key = digest("chart", _MADE_WITH, name, alias, dict(options), seen, read, reads.fingerprint(words))
         specs = self.kept.get("chart", key)
         if specs is None:
             specs = figures.specifications(chart, checked=False)

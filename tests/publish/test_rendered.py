@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Site:
 
     folder: Path
     settings: tuple[Any, ...] = ()
+    pages: Mapping[str, str] = field(default_factory=lambda: PAGES)
 
     @property
     def data(self) -> Path:
@@ -59,7 +60,7 @@ class Site:
         )
         contents, rendered = {}, set()
         try:
-            for uri in order(PAGES):
+            for uri in order(self.pages):
                 source = (docs / uri).read_text(encoding="utf-8")
                 state = build.begin(uri, uri, source)
                 key = build.shelf.key(uri, source, {})
@@ -83,17 +84,22 @@ class Site:
             build.close()
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    data = fixture_data.site_data(tmp_path / "site_data")
+def site_in(folder: Path, pages: Mapping[str, str]) -> Site:
+    """A site with two runs."""
+    data = fixture_data.site_data(folder / "site_data")
     fixture_data.write_run(data)
     fixture_data.small_run(data)
-    (tmp_path / "docs").mkdir()
+    (folder / "docs").mkdir()
     for name in ("quantities.toml", "glossary.md"):
-        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
-    for uri, source in PAGES.items():
-        (tmp_path / "docs" / uri).write_text(source, encoding="utf-8")
-    return Site(tmp_path)
+        shutil.copy(ROOT / "docs" / name, folder / "docs")
+    for uri, source in pages.items():
+        (folder / "docs" / uri).write_text(source, encoding="utf-8")
+    return Site(folder, pages=pages)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return site_in(tmp_path, PAGES)
 
 
 def same(one: Built, other: Built) -> bool:

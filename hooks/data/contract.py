@@ -77,23 +77,29 @@ class Contract:
         self.kept.put("record", key, True)
         return checked
 
-    def _explained(self, kind: str, record: object, place: Place, found: Exception) -> PublishError:
+    def _explained(self, kind: str, record: object, place: Place, found: Any) -> PublishError:
         from jsonschema import Draft202012Validator  # takes time to import, and only explains what is wrong
         from jsonschema.exceptions import best_match
 
         schema = _inline(self._definitions[kind], self._definitions)
         worst = best_match(Draft202012Validator(schema).iter_errors(record))
-        if worst is None:  # the two libraries disagree; the stricter one counts
-            return PublishError(
-                "this is not what the contract has", place=place, found=str(found), mend=CHECK
+        if worst is not None:
+            path, rule, wanted, said = (
+                worst.absolute_path,
+                worst.validator,
+                worst.validator_value,
+                worst.message,
             )
-        path = ".".join(str(part) for part in worst.absolute_path) or "the whole record"
+        else:  # jsonschema takes a text that ends in a line break for one without; the stricter of the two counts
+            path, rule, wanted, said = found.path[1:], found.rule, found.rule_definition, repr(found.value)
+        name = ".".join(map(str, path)) or "the whole record"
+        mend = RESTORE.format(path=place.file) if worst is None else CHECK  # which is made with jsonschema, too
         return PublishError(
-            f"{path} is not what the contract has",
+            f"{name} is not what the contract has",
             place=place,
-            expected=f"{worst.validator} {json.dumps(worst.validator_value, default=str)[:200]}",
-            found=worst.message[:300],
-            mend=CHECK,
+            expected=f"{rule} {json.dumps(wanted, default=str)[:200]}",
+            found=said[:300],
+            mend=mend,
         )
 
 

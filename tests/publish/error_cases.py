@@ -10,7 +10,7 @@ import json
 import lzma
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -345,6 +345,7 @@ CASES |= {
     "samples-field-twice": _samples(_swap(5, '"batch": 1', '"batch": 1, "batch": 1')),
     "samples-half-a-character": _samples(_swap(5, '"no energy meter', '"\\ud83e no energy meter')),
     "samples-not-json": _samples(_swap(6, '"batch": 1', '"batch": one')),
+    "samples-line-break-in-a-time": _samples(_swap(6, ':00Z"', ':00Z\\n"')),
     "samples-of-no-process": _samples(_swap(7, '"process": 0', '"process": 9')),
     "samples-without-duration": _records(duration_s=None),
     "samples-without-energy": _records(energy_refusal=None),
@@ -575,8 +576,3 @@ CASES |= {
         "# Page\n", '[[allow]]\npage = "page.md"\ntext = "95 %"\nreason = "a level"\n'
     ),
 }
-
-UNREACHED: Mapping[str, str] = {
-    "hooks/data/contract.py: this is not what the contract has": "the two validators would have to disagree",
-}
-"""Errors without a case, and why."""

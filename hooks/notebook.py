@@ -131,10 +131,9 @@ def run(alias: str | None = None) -> pd.DataFrame:
         "Processes": len({process["round"] for process in record["processes"]}),
         "Samples": record["samples"],
         "Energy meter": _meter(record["meter"]),
-        **{f"Version of {name}": version for name, version in record["software"].items()},
+        "Software": ", ".join(f"{name} {version}" for name, version in record["software"].items() if version),
     }
-    table = pd.DataFrame({"Fact": list(facts), "Value": [str(value) for value in facts.values()]})
-    return table.set_index("Fact")
+    return pd.DataFrame({"Value": map(str, facts.values())}, index=list(facts))
 
 
 def _meter(meter: Record) -> str:

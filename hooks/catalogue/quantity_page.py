@@ -118,7 +118,7 @@ def series_of(run: Run, titles: Mapping[str, str]) -> Series:
     model = run.record["model"]
     program = f", imported from {run.program}" if run.program else ""
     return Series(
-        f"{titles.get(run.model, run.model)}, {run.weights_kind} weights, {model['dtype']}{program}",
+        f"{titles.get(run.model, run.model)}, {run.weights_in_short}, {model['dtype']}{program}",
         run.machine,
     )
 

@@ -41,7 +41,7 @@ def decode_modes(asked: Asked) -> Chart:
         name="decode-modes",
         title=words.titled(TITLE, asked.run),
         finding=" ".join(_reached(shares, times)),
-        note=("" if refusal else "".join(notes)) + words.where(asked.run),
+        note=("" if refusal else "".join(notes)) + words.where(asked),
         columns=(
             Column("experiment", "Mode"),
             Column("context_tokens", "Tokens in the cache"),

@@ -99,7 +99,7 @@ def _chart(
         name=name,
         title=words.titled(title, asked.run),
         finding=finding,
-        note=("" if refusal else "".join(notes)) + words.where(asked.run),
+        note=("" if refusal else "".join(notes)) + words.where(asked),
         columns=(
             Column("experiment", "Phase"),
             Column("tokens", "Tokens"),

@@ -40,6 +40,12 @@ class Point:
         return "prefill" if plain else f"{self.cell['experiment']}, {self.cell['mode']}"
 
     @property
+    def nearest(self) -> tuple[str, Reading] | None:
+        """The ceiling that it comes closest to, and its share of that; None where neither share is known."""
+        known = [(name, share) for name, share in self.shares.items() if share.value is not None]
+        return max(known, key=lambda item: item[1].value or 0, default=None)
+
+    @property
     def tokens(self) -> int:
         """Length of the prompt, or depth."""
         return int(self.cell["prompt_tokens"] or self.cell["context_tokens"])
@@ -64,7 +70,7 @@ def roofline(asked: Asked) -> Chart:
         name="roofline",
         title=words.titled(TITLE, asked.run),
         finding=_finding(drawn, points),
-        note=("" if refusal else "".join(notes)) + words.where(asked.run),
+        note=("" if refusal else "".join(notes)) + words.where(asked),
         columns=(
             Column("what", "What"),
             Column("batch", "Batch"),
@@ -127,34 +133,57 @@ def _finding(drawn: Sequence[Point], points: Sequence[Point]) -> str:
     if not drawn:
         refused = next((point.rate for point in points if point.rate.refusal), None)
         return f"There is nothing to draw: {refused.text()}." if refused else "There is nothing to draw."
-    told = []
+    told: dict[str, list[Point]] = {}
     for series in dict.fromkeys(point.series for point in drawn):
         at_one = [point for point in drawn if point.series == series and point.cell["batch"] == 1]
         if at_one:
             tokens = main_of([point.tokens for point in at_one])
-            told.append(_reached(next(point for point in at_one if point.tokens == tokens)))
-    return " ".join(told)
+            one = next(point for point in at_one if point.tokens == tokens)
+            told.setdefault(one.cell["experiment"], []).append(one)
+    return " ".join(sentence for modes in told.values() for sentence in _modes(modes))
+
+
+def _modes(points: Sequence[Point]) -> list[str]:
+    """What the modes of a phase reach: in one sentence where they are alike in all but their shares."""
+    first, nearest = points[0], [point.nearest for point in points]
+    alike = {
+        (point.tokens, _operations(point), each and each[0])
+        for point, each in zip(points, nearest, strict=True)
+    }
+    if len(alike) > 1 or not nearest[0]:
+        return [_reached(point) for point in points]
+    shares = [
+        f"{each[1].text('percent')} in mode {point.cell['mode']}"
+        for point, each in zip(points, nearest, strict=True)
+        if each
+    ]
+    return [
+        f"{_does(first)}. It comes closest to the {nearest[0][0]} ceiling, of which it reaches {words.listed(shares)}."
+    ]
 
 
 def _reached(point: Point) -> str:
     """Which ceiling a cell comes closest to, and how close."""
-    assert point.intensity is not None
-    if point.series == "prefill":
-        what = f"Prefill of {point.tokens:,} tokens"
-    elif point.cell["experiment"] == "prefill":
-        what = f"In mode {point.cell['mode']} it"
-    else:
-        what = f"Decode in mode {point.cell['mode']} ({point.tokens:,} tokens deep)"
-    does = f"{what} does {_operations(point.intensity)} for each byte that it must read"
-    good = {name: share for name, share in point.shares.items() if share.value is not None}
-    if not good:
+    does = f"{_does(point)} in mode {point.cell['mode']}"
+    if not point.nearest:
         return f"{does}. Its share of the ceilings is not known: {next(iter(point.shares.values())).text()}."
-    name, share = max(good.items(), key=lambda item: item[1].value or 0)
-    return f"{does} and comes closest to the {name} ceiling: it reaches {share.text('percent')} of it."
+    name, share = point.nearest
+    return f"{does}. It comes closest to the {name} ceiling, of which it reaches {share.text('percent')}."
 
 
-def _operations(intensity: float) -> str:
-    return f"{formatting.number(intensity, '1', digits=2)} operations"
+def _does(point: Point) -> str:
+    decode = point.cell["experiment"] == "decode"
+    what = (
+        f"Decode with {point.tokens:,} tokens in the cache"
+        if decode
+        else f"Prefill of {point.tokens:,} tokens"
+    )
+    return f"{what} does {_operations(point)} for each byte that it must read"
+
+
+def _operations(point: Point) -> str:
+    assert point.intensity is not None
+    return f"{formatting.number(point.intensity, '1', digits=2)} operations"
 
 
 def _where(point: Point) -> str:
@@ -232,9 +261,9 @@ def _spot(run: Run, point: Point, divide: float, told: set[tuple[str, int]]) -> 
     beside = "" if batch == 1 or (point.series, batch) in told else f"batch {batch}"
     told.add((point.series, batch))
     reached = ""
-    if good := [(share.value, name) for name, share in point.shares.items() if share.value is not None]:
-        most, name = max(good)
-        reached = f"; {formatting.number(most, '1', digits=2, style='percent')} of the {name} ceiling"
+    if point.nearest:
+        name, share = point.nearest
+        reached = f"; {share.text('percent', 2)} of the {name} ceiling"
     return Spot(
         series=capital(point.series),
         color=color_of(run, point.cell["experiment"], point.cell["mode"]),

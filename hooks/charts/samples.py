@@ -51,7 +51,7 @@ def samples(asked: Asked) -> Chart:
         name="samples",
         title=words.titled(f"{TITLE} of: {reading.title}", asked.run),
         finding=_finding(shots, reading),
-        note=("" if not drawn else _note(shots, reading)) + words.where(asked.run),
+        note=("" if not drawn else _note(shots, reading)) + words.where(asked),
         columns=(
             Column("process", "Process"),
             Column("sample", "Sample"),

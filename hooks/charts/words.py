@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hooks.charts.chart import Column
+from hooks.charts.chart import Asked, Column
 from hooks.data.records import Run
 from hooks.numbers import formatting
 from hooks.numbers.estimates import Estimate, through
@@ -60,8 +60,9 @@ def bars(readings: Iterable[Reading]) -> str:
     return "No intervals: fewer than 3 processes. "
 
 
-def where(run: Run) -> str:
-    """Model, weights, machine and date of a run; of an imported one also where it comes from."""
+def where(asked: Asked) -> str:
+    """Model, weights, machine and date of the run; of an imported one also where it comes from."""
+    run = asked.run
     origin = run.origin
     imported = ""
     if origin:
@@ -69,7 +70,7 @@ def where(run: Run) -> str:
         imported = (
             f"Imported from {origin['program']}{version} ({origin['file']}), not measured by this site. "
         )
-    return f"{imported}{run.record['model']['name']} ({run.weights}), {run.machine}, {run.date}."
+    return f"{imported}{asked.book.title_of(run.model)} with {run.weights}; {run.machine}; {run.date}."
 
 
 def titled(title: str, run: Run) -> str:

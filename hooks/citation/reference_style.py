@@ -38,8 +38,7 @@ class SourceStyle(Style):
         """Title, publisher, place, address and when it was read."""
         return toplevel[
             sentence[field("title", raw=True)],
-            sentence[optional[field("howpublished", raw=True)]],
-            sentence[optional[field("note", raw=True)]],
+            sentence[optional[field("howpublished", raw=True)], optional[field("note", raw=True)]],
             self.format_web_refs(entry),
         ]
 

@@ -161,6 +161,12 @@ class Run:
         return str(self.record["model"]["weights"]["kind"])
 
     @property
+    def weights_in_short(self) -> str:
+        """The kind of the weights as people say it."""
+        words = {"hub": "real weights", "file": "real weights from a file"}
+        return words.get(self.weights_kind, f"{self.weights_kind} weights")
+
+    @property
     def weights(self) -> str:
         """The weights in one phrase."""
         return str(self.record["model"]["weights"]["label"])

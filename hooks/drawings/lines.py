@@ -58,6 +58,8 @@ def over_tokens(
     ]
     # The highest line has its name above, the others below: so no two names meet.
     last = sorted((_last(line) for line in lines), key=lambda row: -float(row["y"]))
+    if narrow:
+        last = _shortened(last)
     layers.append(_named(last[:1], "bottom", -8).encode(x=x, y=y, color=color))
     if last[1:]:
         layers.append(_named(last[1:], "top", 9).encode(x=x, y=y, color=color))
@@ -115,6 +117,14 @@ def _rows(lines: Sequence[Line], floor: float) -> list[Row]:
 def _last(line: Line) -> Row:
     mark = max(line.marks, key=lambda mark: mark.x)
     return {"series": line.label, "label": line.label, "x": mark.x, "y": mark.y}
+
+
+def _shortened(rows: Sequence[Row]) -> list[Row]:
+    """Names without the word that all begin with: it would push them over the bars to their left."""
+    heads = {str(row["label"]).partition(", ")[0] for row in rows}
+    if len(rows) < 2 or len(heads) > 1:
+        return list(rows)
+    return [{**row, "label": str(row["label"]).partition(", ")[2] or row["label"]} for row in rows]
 
 
 def _named(rows: Sequence[Row], baseline: str, dy: int) -> Any:

@@ -135,6 +135,11 @@ class Book:
             )
         return found
 
+    def title_of(self, model: str) -> str:
+        """The title of the model of that name; the name, where its sizes are not in site_data/models/."""
+        record = self.store.models.get(model)
+        return str(record["title"]) if record else model
+
     def unasked(self) -> Iterable[Run]:
         """Runs that no alias takes, whatever their date: they can be on no page."""
         for run in self.store.runs.values():

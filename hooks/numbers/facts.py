@@ -79,7 +79,7 @@ def _model_fact(store: Store, id_: str) -> Reading:
     found = there[fact]
     described = Reading(
         id=id_,
-        title=f"{fact.replace('_', ' ')} of {model['title']}",
+        title=f"{model['title']}: {model_facts.TITLES[fact]}",
         meaning=found.meaning,
         unit="1" if found.unit == "text" else found.unit,
         kind="computed" if found.computed else "published",

@@ -90,6 +90,27 @@ def facts(model: Mapping[str, Any]) -> dict[str, Fact]:
     return result
 
 
+TITLES = {
+    "title": "name",
+    "layers": "layers",
+    "hidden_size": "length of a token's vector",
+    "intermediate_size": "width of the feed-forward part",
+    "attention_heads": "attention heads",
+    "kv_heads": "KV heads",
+    "head_size": "length of one head's vector",
+    "vocab_rows": "rows of the embedding matrix",
+    "max_positions": "longest context",
+    "parameters": "parameters",
+    "queries_per_kv_head": "attention heads that share a KV head",
+    "kv_elements_per_token": "numbers in the KV cache for a token",
+    "kv_bytes_per_token_16bit": "KV cache for a token at 16 bits",
+    "kv_bytes_per_token_32bit": "KV cache for a token at 32 bits",
+    "weights_bytes_16bit": "weights at 16 bits",
+    "weights_bytes_32bit": "weights at 32 bits",
+    "kv_equals_weights_tokens": "context at which KV cache and weights are equal",
+}
+"""What each fact is called beside the model's name."""
+
 _PUBLISHED = (
     ("layers", "1", "Layers"),
     ("hidden_size", "1", "Length of a token's vector"),

@@ -42,7 +42,7 @@ class Choice:
 
 def label(run: Run, book: Book) -> str:
     """Machine, model and date of a run, for people."""
-    return f"{run.machine} · {_title(run, book)} · {run.date}"
+    return f"{run.machine} · {book.title_of(run.model)} · {run.date}"
 
 
 def choices(book: Book) -> tuple[Choice, ...]:
@@ -61,7 +61,8 @@ def choices(book: Book) -> tuple[Choice, ...]:
     found = sorted(best.values(), key=lambda run: (run.finished_at, run.id), reverse=True)
     found.sort(key=lambda run: run.model != main.model)
     return tuple(
-        Choice(run, _title(run, book), run.model == main.model, book.standing_in(run)) for run in found[:MOST]
+        Choice(run, book.title_of(run.model), run.model == main.model, book.standing_in(run))
+        for run in found[:MOST]
     )
 
 
@@ -76,8 +77,3 @@ def _kind(run: Run) -> tuple[str, str]:
 def _rank(run: Run, plans: tuple[str, ...]) -> tuple[bool, str, str]:
     """A plan made for the pages counts before a shorter one, which lacks most of their cells; then the date does."""
     return run.plan in plans, run.finished_at, run.id
-
-
-def _title(run: Run, book: Book) -> str:
-    record = book.store.models.get(run.model)
-    return str(record["title"]) if record else run.model

@@ -7,7 +7,7 @@ on hover, focus and tap by CSS alone. docs/reference/html.md is the contract.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from xml.etree.ElementTree import Element
 
 from hooks.data.records import Run
@@ -193,12 +193,15 @@ def box(name: str, title: str, content: Iterable[tuple[str, str]]) -> Element:
     return made
 
 
-def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = False) -> Element:
+def measured_in(
+    readings: Iterable[Reading], uri: str, title_of: Callable[[str], str], *, catalogued: bool = False
+) -> Element:
     """`Measured in: …`, made from the runs and notes behind the numbers that a page used.
 
     Args:
         readings: The numbers.
         uri: Of the page.
+        title_of: The title of a model by its name.
         catalogued: Whether each run has a page to link to.
     """
     runs: dict[str, Run] = {}
@@ -215,7 +218,7 @@ def measured_in(readings: Iterable[Reading], uri: str, *, catalogued: bool = Fal
                 {"data-run": run.id},
                 "Measured in: run ",
                 _run(run, uri, catalogued),
-                f", on {run.date}, on {run.machine}. {run.record['model']['name']}: {run.weights}."
+                f" of {run.date}, on {run.machine}: {title_of(run.model)} with {run.weights}."
                 + (f" It was {imported(run)}." if run.origin else ""),
             )
         )

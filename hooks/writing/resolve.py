@@ -110,7 +110,9 @@ class Resolver:
         self._inside(root, frozenset())
         for index, parent, waiting in self._late:
             readings = (use.reading for use in self.page.numbers)
-            origins = provenance.measured_in(readings, self.page.uri, catalogued=self.page.catalogued)
+            origins = provenance.measured_in(
+                readings, self.page.uri, self.site.book.title_of, catalogued=self.page.catalogued
+            )
             markup.stand_alone(parent, waiting, self._put(index, origins))
 
     def _list_references(self, root: Element) -> None:

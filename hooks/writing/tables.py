@@ -104,7 +104,7 @@ _NO_ROOM = Refusal("did_not_fit", "does not fit")
 
 
 def _what_fits(book: Book, alias: str | None) -> tuple[str, list[str], Rows]:
-    machines = [("machine", "The machine that was measured", "fits.machine.memory_bytes"), *_CARDS]
+    machines = [("machine", "This machine", "fits.machine.memory_bytes"), *_CARDS]
     rows: Rows = [
         [
             title,

@@ -172,7 +172,10 @@ def test_every_series_is_named_in_the_picture(html: str, chart: charts.Chart) ->
     lines |= {str(row["what"]) for row in chart.rows if row.get("flop_per_byte")}
     for picture in pictures(html):
         texts = {(text.text or "").lower() for text in picture.iter(f"{SVG}text")}
-        assert {line.lower() for line in lines} <= texts
+        names = {line.lower() for line in lines}
+        if picture.get("data-size") == "narrow" and len({name.partition(", ")[0] for name in names}) == 1:
+            names = {name.partition(", ")[2] or name for name in names}  # all begin alike: that is left out
+        assert names <= texts
 
 
 def test_the_numbers_are_the_page_s_numbers(uneven: Book) -> None:

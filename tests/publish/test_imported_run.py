@@ -101,7 +101,7 @@ def test_its_origin_stands_in_its_provenance(built: Project) -> None:
     assert "tg32: 0 to 31, stored as 16" in page
     assert "random weights, as stated at import (qwen15-f32.gguf)" in page
     assert re.search(
-        r"Measured in: run 20261130-092459-qwen2.5-1.5b-llama-bench-\w+, on 2026-11-30, on AMD EPYC", page
+        r"Measured in: run 20261130-092459-qwen2.5-1.5b-llama-bench-\w+ of 2026-11-30, on AMD EPYC", page
     )
 
 

@@ -110,7 +110,7 @@ def test_a_source_is_named_to_the_letter(folder: Path) -> None:
     }
     work = references.read(folder / references.FILE, {"odd": {"origin": origin}}).find("odd")
     listed = BeautifulSoup(work.html, "html.parser").text
-    assert listed == "\n".join([f"{odd}."] * 3) + "\nhttps://example.org/ (visited on 2026-01-02)."
+    assert listed == f"{odd}.\n{odd}, {odd}.\nhttps://example.org/ (visited on 2026-01-02)."
 
 
 def test_the_list_stands_where_the_page_asks_for_it(citing_site: Site) -> None:

@@ -631,6 +631,21 @@ def test_data_in_titles_are_text_in_heads_menus_search_and_feeds(
         check()
 
 
+def test_scripts_put_texts_on_pages_as_text() -> None:
+    """What a script reads from a file or an address would run as HTML."""
+    as_html = re.compile(
+        r"\b(?:inner|outer)HTML\b|insertAdjacentHTML|document\.write|srcdoc|\beval\(|\bFunction\("
+    )
+    assert as_html.search("made.innerHTML = text;") and not as_html.search("made.textContent = text;")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted((ROOT / "docs/assets").glob("*.js"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if as_html.search(line)
+    ]
+    assert found == ["machines.js: template.innerHTML = html;"], "pieces of pages, as the build wrote them"
+
+
 def test_braces_that_nobody_resolved_stop_the_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A typing mistake in a placeholder is published as it stands where nobody looks at the result."""
     source = f"<div>\n{NUMBER}\n</div>\n"

@@ -38,7 +38,7 @@ from hooks.citation.backlinks import SitePage
 from hooks.citation.citations import Author
 from hooks.citation.citing import Description
 from hooks.errors import PublishError
-from hooks.output import code_blocks, theme
+from hooks.output import code_blocks, search, theme
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
 from hooks.pictures import cards
@@ -50,6 +50,7 @@ READ_IN_ONE_GO = ("primers/", "notes/")
 
 HOSTING = "docs/reference/hosting.md"
 ASSETS = "assets/"
+SEARCH = "material/search"
 TOUCH_ICON = "assets/touch-icon.png"
 TOUCH_ICON_WIDTH = 180
 
@@ -301,6 +302,7 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
     _begun = Path(config.site_dir)
     _draw(build, config, pages.values())
     env.bytecode_cache = _Templates(build.kept)
+    search.keep(config.plugins.get(SEARCH), build.kept)
     return env
 
 

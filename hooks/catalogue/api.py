@@ -143,12 +143,12 @@ def index(entries: Iterable[Entry], runs: Iterable[Run], files: Mapping[str, str
     }
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # `json.dumps` makes one for each value
+
+
 def text(endpoint: Json) -> str:
     """An endpoint's text, a line for each of its fields; the same for the same content."""
-    fields = (
-        f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
-        for name, value in endpoint.items()
-    )
+    fields = (f"{_JSON.encode(name)}: {_JSON.encode(value)}" for name, value in endpoint.items())
     return "{\n" + ",\n".join(fields) + "\n}\n"
 
 

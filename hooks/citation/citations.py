@@ -183,6 +183,9 @@ def ris(record: Record) -> str:
     return "".join(f"{tag}  - {value}\n" for tag, value in lines if value is not None)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` makes one for each value
+
+
 def csl_json(record: Record) -> str:
     """The record as CSL-JSON: a list of one item."""
     item = {
@@ -203,11 +206,7 @@ def csl_json(record: Record) -> str:
         "note": record.data_words,
         "URL": _address(record.url) if record.url else None,
     }
-    lines = (
-        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in item.items()
-        if value
-    )
+    lines = (f"  {_JSON.encode(key)}: {_JSON.encode(value)}" for key, value in item.items() if value)
     return "[\n {\n" + ",\n".join(lines) + "\n }\n]\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _TEX = {
     "\\": r"{\textbackslash}",
     "~": r"{\textasciitilde}",
@@ -15,9 +17,14 @@ _ALONE = {"{": r"{\textbraceleft}", "}": r"{\textbraceright}"}
 _LIGATURES = {"--", "``", "''", "?`", "!`", ",,", "<<", ">>"}
 """What TeX prints as one sign."""
 
+_ANY = re.compile("|".join(map(re.escape, sorted({*_TEX, *_PAIR, *_LIGATURES}))))
+"""What is not written as it is: most texts have none."""
+
 
 def tex(text: str) -> str:
     """Text as TeX writes it, so that BibTeX and what reads it give the text back."""
+    if not _ANY.search(text):
+        return text
     paired = _paired(text)
     made = ""
     for index, character in enumerate(text):

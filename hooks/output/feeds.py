@@ -19,7 +19,7 @@ TYPES = {"atom.xml": "application/atom+xml", "json": "application/feed+json"}
 
 NO_ADDRESS = "The site was built without its address (SITE_URL), so entries have no links."
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)

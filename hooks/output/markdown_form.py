@@ -51,7 +51,7 @@ _LINE_START = re.compile(
 )
 """What begins a block, where it begins a line: a quotation, a list, the line below a heading or a table's head."""
 _UNSAFE_IN_ADDRESS = re.compile(r"[\s<>()\\]")
-_NOT_YAML = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_YAML = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _SCHEMES = ("http:", "https:", "mailto:")
 

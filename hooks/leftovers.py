@@ -95,7 +95,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pages = sorted(options.site.rglob("*.html"))
     if not pages:
-        print(f"{options.site}: there is no page to look through", file=sys.stderr)
+        none = PublishError(
+            "there is no page to look through",
+            place=Place(str(options.site)),
+            expected="the folder of a built site, with .html files in it",
+            found="none",
+            mend="`make site` builds the site into site/; name that folder",
+        )
+        print(none, file=sys.stderr)
         return 2
     left = [(page, text) for page in pages for text in find(page.read_text(encoding="utf-8"))]
     for page, text in left:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import markdown
 
@@ -522,8 +522,17 @@ def site_with_braces(place: Workplace) -> object:
     site = place.folder / "site"
     site.mkdir()
     (site / "page.html").write_text("<p>Decode takes {{ decode.seconds_per_token }}.</p>", encoding="utf-8")
+    return _looked_through(site, 1)
+
+
+@case
+def site_without_pages(place: Workplace) -> object:
+    return _looked_through(place.folder / "site", 2)
+
+
+def _looked_through(site: Path, code: int) -> NoReturn:
     with redirect_stderr(io.StringIO()) as printed:
-        assert leftovers.main([str(site)]) == 1
+        assert leftovers.main([str(site)]) == code
     raise PublishErrors([PublishError(printed.getvalue().rstrip())])
 
 

@@ -93,9 +93,8 @@ class Contract:
         else:  # jsonschema takes a text that ends in a line break for one without; the stricter of the two counts
             path, rule, wanted, said = found.path[1:], found.rule, found.rule_definition, repr(found.value)
         name = ".".join(map(str, path)) or "the whole record"
-        mend = (
-            RESTORE.format(path=place.file) if worst is None else CHECK
-        )  # which is made with jsonschema, too
+        # The check is made with jsonschema, too: it would not find what only the other refuses.
+        mend = RESTORE.format(path=place.file) if worst is None else CHECK
         return PublishError(
             f"{name} is not what the contract has",
             place=place,

@@ -349,16 +349,17 @@ def test_a_chart_in_something_folded_has_its_size_when_it_unfolds(chart_site: Si
     fold = page.locator("details:has(figure)").last
     one = fold.locator("figure.chart")
     fold.locator("> summary").click()
-    explore(one)
+    before = explore(one).bounding_box()
     fold.locator("> summary").click()
     expect(one).not_to_be_visible()
-    page.set_viewport_size({"width": 420, "height": 900})
+    page.set_viewport_size({"width": 320, "height": 900})
     fold.locator("> summary").click()
     page.wait_for_timeout(200)
     still = one.locator('.chart-picture > svg[data-size="narrow"]').bounding_box()
     drawn = canvas(one).bounding_box()
-    assert still is not None and drawn is not None
+    assert still is not None and drawn is not None and before is not None
     assert drawn["width"] == pytest.approx(still["width"], abs=1.5)
+    assert drawn["width"] < before["width"] - 20, "it had another size"
     assert window.complaints == []
 
 

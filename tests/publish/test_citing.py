@@ -17,6 +17,7 @@ from hooks.citation.backlinks import SitePage
 from hooks.citation.citations import Author
 from hooks.citation.citing import Citing
 from hooks.extension import Site, SplicedExtension
+from hooks.publication.ledger import Entry, Ledger, Number, Publication, permalink
 from hooks.writing.pages import PageState
 from tests.publish.fixture_data import ROOT
 from tests.publish.project import Project
@@ -185,6 +186,20 @@ def test_each_number_has_its_citation_by_its_anchor(site: Site) -> None:
         assert json.loads(found[anchor]["csl-json"])[0]["URL"].endswith(f"/p.html#{anchor}")
     assert "Data: Qwen2.5 Speed Benchmark, Qwen team" in found["n-cite.qwen2.5-speed-benchmark.vllm"]["apa"]
     assert "95 % prediction interval" in found["n-decode.seconds_per_token"]["bibtex"].replace("\\", "")
+
+
+def test_a_published_number_is_cited_with_its_version_and_an_address_that_has_it(site: Site) -> None:
+    """A page changes; what was cited must still be found."""
+    number = Number.of(site.book.read("decode.seconds_per_token"))
+    ledger = Ledger((Entry(Publication("2026-01-02.1", "2026-01-02", "0" * 16, ()), number),))
+    end = ended(site, "{{ decode.seconds_per_token }}", replace(CITING, ledger=ledger))
+    assert end.script is not None
+    ((anchor, found),) = json.loads(end.script[1].removeprefix("document.currentScript.citations=")).items()
+    address = f"https://example.org/x/{permalink('p.html', number.id, '2026-01-02.1')}"
+    assert address.endswith(f"p.html?published=2026-01-02.1#{anchor}")
+    shown = number.text.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    for name in ("apa", "bibtex", "ris", "csl-json"):
+        assert all(part in found[name] for part in (address, "2026-01-02.1", shown)), name
 
 
 def test_without_an_address_nothing_pretends_to_have_one(site: Site) -> None:

@@ -24,9 +24,10 @@ PAGES = {
     "small.md": (
         "Small: {{ decode.seconds_per_token run=real-weights }}.\n\n{{ chart time-per-token run=real-weights }}\n"
     ),
+    "samples.md": "{{ chart samples }}\n",
     "facts.md": '{{ model qwen2.5-1.5b.parameters }} in all. {{ tokens "Spliced inference" }}\n',
 }
-OF_MAIN = {"measured.md", "formula.md", "chart.md", "table.md"}
+OF_MAIN = {"measured.md", "formula.md", "chart.md", "table.md", "samples.md"}
 FILES_OF_MAIN = {"data/charts/time-per-token.csv", "data/charts/time-per-token.explore.json"}
 
 
@@ -134,6 +135,18 @@ def test_only_pages_behind_which_samples_changed_are_rendered_anew(
     assert all(new.files[path] != first.files[path] for path in FILES_OF_MAIN)
     fixture_data.write_run(site.data)
     assert same(site.build(order=order), first), "and back again"
+
+
+def test_a_page_that_draws_samples_is_rendered_anew_when_one_of_them_changed(site: Site) -> None:
+    """Though no number is another: warm-ups do not count, and are drawn."""
+    site.build()
+    records = fixture_data.samples()
+    cell = {"experiment": "decode", "context_tokens": 500, "mode": "eager", "batch": 1, "warm_up": True}
+    next(record for record in records if cell.items() <= record.items())["duration_s"] *= 1.5
+    fixture_data.write_run(site.data, records=records)
+    new = site.build()
+    assert "samples.md" in new.rendered and "measured.md" not in new.rendered
+    assert same(new, site.build(kept=False))
 
 
 CHANGES: dict[str, Callable[[Site], object]] = {

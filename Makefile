@@ -62,7 +62,7 @@ check: $(TEST)/ready ## format, lint, check types, audit the prose, and hold the
 # A build that fails leaves the site of the build before in place.
 build: $(SITE)/ready
 	@mkdir -p .build
-	$(SITE)/bin/mkdocs build --quiet --strict --site-dir .build/site
+	$(SITE)/bin/mkdocs build --strict --site-dir .build/site
 	$(SITE)/bin/python -m hooks.leftovers .build/site
 	@rm -rf site && mv .build/site site
 

@@ -34,6 +34,7 @@ from hooks.build import Build
 from hooks.caching.cache import Cache, digest, file_digest, of_environment, versions
 from hooks.caching.rendered import Recording, restore
 from hooks.catalogue.catalogue import QUANTITIES, RUNS
+from hooks.catalogue.render import run_path
 from hooks.citation.backlinks import SitePage
 from hooks.citation.citations import Author
 from hooks.citation.citing import Description
@@ -189,7 +190,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         )
         files.remove(file)
         files.append(page)
-    _current().catalogued = all(files.get_file_from_path(uri) for uri in (QUANTITIES, RUNS))
+    build = _current()
+    build.catalogued = all(files.get_file_from_path(uri) for uri in (QUANTITIES, RUNS))
+    if build.catalogued:  # otherwise MkDocs would take a link to the page of a run for a broken one
+        for run_id in build.site.book.store.runs:
+            files.append(File.generated(config, run_path(run_id), content=""))
     return files
 
 

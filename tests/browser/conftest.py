@@ -127,7 +127,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     with served(folder) as url:
         built = subprocess.run(
-            [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
             cwd=ROOT,
             env=os.environ | {"SITE_URL": url},
             capture_output=True,

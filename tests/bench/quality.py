@@ -115,7 +115,7 @@ def _packed(path: Path, modified: int) -> bytes:
 @cache
 def _policy(folder: Path) -> str:
     text = (folder / "_headers").read_text(encoding="utf-8")
-    return re.findall(r"^  Content-Security-Policy: (.+)$", text, re.MULTILINE)[0]
+    return str(re.findall(r"^  Content-Security-Policy: (.+)$", text, re.MULTILINE)[0])
 
 
 class _Server(ThreadingHTTPServer):

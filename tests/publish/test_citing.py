@@ -228,6 +228,9 @@ def test_a_hostile_title_stays_in_its_place(site: Site) -> None:
     assert "<script" not in end.html + end.tags
     meta = BeautifulSoup(end.tags, "html.parser").select_one('[name="citation_title"]')
     assert meta is not None and meta["content"] == title
+    citing_page = replace(page("a.md", '<a href="p.html">x</a>'), title=title)
+    shown = backlinks.html(backlinks.find([citing_page, site_page])["p.md"], "p.html")
+    assert [link.text for link in BeautifulSoup(shown, "html.parser").select("a")] == [title]
 
 
 # --- a built site -----------------------------------------------------------------------------------

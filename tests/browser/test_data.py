@@ -77,7 +77,7 @@ def test_a_reader_finds_a_number_by_keyboard_and_comes_to_its_page(site: Site, v
     assert page.evaluate("window.sameDocument"), "a full load: the theme's navigation does not know the page"
     page.locator(".data-timeline .chart-picture svg:visible").wait_for()
     assert page.title().startswith("Decode by depth - ")
-    page.locator(".crumbs a", has_text="Quantities").click()
+    page.locator(".crumbs a", has_text="All numbers").click()
     page.locator("#data-filter").wait_for()
     page.locator("#data-filter").fill("prefill")
     expect(page.locator("#data-filter-count")).to_contain_text(" of ")

@@ -63,8 +63,8 @@ HELD_ELSEWHERE = {
         "old values in what was kept": "test_new_data_are_everywhere",
     },
     "publish/test_rendered.py": {
-        "a page kept though what is behind it changed": "test_only_pages_behind_which_samples_changed_are_rendered_anew",
-        "a CSV kept though its page was made anew": "test_only_pages_behind_which_samples_changed_are_rendered_anew",
+        "a page older than its data": "test_only_pages_behind_which_samples_changed_are_rendered_anew",
+        "a CSV older than its page": "test_only_pages_behind_which_samples_changed_are_rendered_anew",
     },
     "publish/test_gallery.py": {
         "a chart kept though its data changed": "test_changed_samples_of_any_kind_are_in_every_chart",

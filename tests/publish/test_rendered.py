@@ -149,6 +149,30 @@ def test_a_page_that_draws_samples_is_rendered_anew_when_one_of_them_changed(sit
     assert same(new, site.build(kept=False))
 
 
+def test_samples_that_are_read_past_all_answers_count(site: Site) -> None:
+    def opened() -> Build:
+        docs, memory, cache = (site.folder / name for name in ("docs", ".build", "cache"))
+        return Build.open(site.data, docs / "quantities.toml", memory, site.folder / "site", cache)
+
+    build = opened()
+    try:
+        state = build.begin("own.md", "own.md", "Text.")
+        recording = Recording(build.site)
+        assert build.site.book.run("main").samples
+        made, behind = recording.end(state, {})
+        build.shelf.put("key", behind, made)
+        build.shelf.keep()
+        assert build.shelf.find("key") is not None
+    finally:
+        build.close()
+    slower(site)
+    build = opened()
+    try:
+        assert build.shelf.find("key") is None
+    finally:
+        build.close()
+
+
 CHANGES: dict[str, Callable[[Site], object]] = {
     "a definition": lambda site: edit(site.folder / "docs/quantities.toml", "Decode, 500", "Decoding, 500"),
     "another page": lambda site: (site.folder / "docs/glossary.md").write_text("# Nothing\n"),

@@ -40,6 +40,7 @@ from hooks.citation.citations import Author
 from hooks.citation.citing import Description
 from hooks.errors import PublishError
 from hooks.output import code_blocks, search, theme
+from hooks.output.folder import Folder
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
 from hooks.pictures import cards
@@ -57,6 +58,7 @@ TOUCH_ICON_WIDTH = 180
 
 _build: Build | None = None
 _begun: Path | None = None
+_folder: Folder | None = None
 """The site that is being written."""
 _painter: Painter | None = None
 """The painter of a preview."""
@@ -101,8 +103,8 @@ class _Templates(BytecodeCache):
 
 def on_config(config: MkDocsConfig, *, serving: bool = False) -> MkDocsConfig:
     """Open a build on today's data and add the Markdown extension; one of many where this process serves."""
-    global _begun, _build
-    _begun = None
+    global _begun, _build, _folder
+    _begun = _folder = None
     root = _root(config)
     # The variable SITE_DATA is for people: it has a build read another folder than site_data/.
     site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
@@ -169,8 +171,17 @@ def _notebooks(config: MkDocsConfig) -> dict[str, tuple[Path, str]]:
     }
 
 
+def on_pre_build(*, config: MkDocsConfig) -> None:
+    """Keep the site of the build before, so that its files are written over."""
+    global _folder
+    _folder = Folder(Path(config.site_dir), _root(config) / ".build" / "former")
+    _folder.set_aside()
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Make pages of the notebooks, and have our own style sheets and scripts written without comments."""
+    if _folder is not None:
+        _folder.put_back()
     for file in files:  # the theme's are among them, and are minified
         ours = file.src_dir == config.docs_dir and file.src_uri.startswith(ASSETS)
         if ours and file.src_uri.endswith(SUFFIXES):
@@ -345,11 +356,14 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
 
 def on_post_build(*, config: MkDocsConfig) -> None:
     """Write the generated files and say what is not yet checked."""
-    global _begun
+    global _begun, _folder
     build = _current()
     _stop_on_errors(build)
+    build.write(Path(config.site_dir))
+    if _folder is not None:
+        _folder.remove_former()
     text = build.end_site(Path(config.site_dir))
-    _begun = None
+    _begun = _folder = None
     build.remember(good=True, text=text)
     build.close()
     for line in (*build.unchecked, *build.untrue_elsewhere):
@@ -362,7 +376,10 @@ def on_build_error(error: Exception, **_: Any) -> None:
     """End the processes beside a build that failed, and leave nothing of a site that it had begun to write."""
     if _build is not None:
         _build.close()
-    if _begun is not None:
+    if _folder is not None:
+        _folder.put_back()
+        clean_directory(str(_folder.site))
+    elif _begun is not None:
         clean_directory(str(_begun))
 
 

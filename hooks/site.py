@@ -17,19 +17,26 @@ THIS = Path(__file__).resolve()
 ROOT = THIS.parent.parent
 
 _serving = False
+_dirty = False
 _sources: dict[str, int] = {}
 
 
 def on_startup(*, command: str, dirty: bool) -> None:
-    """Learn whether this process serves."""
-    global _serving
-    _serving = command == "serve"
+    """Learn whether this process serves, and whether it writes changed pages only."""
+    global _dirty, _serving
+    _serving, _dirty = command == "serve", dirty
 
 
 def on_config(config: Any) -> Any:
     """The first event of a build, and the one at which changed sources are seen."""
     _forget_changed_modules()
     return _host().on_config(config, serving=_serving)
+
+
+def on_pre_build(*, config: Any) -> None:
+    """Handed on, where MkDocs will empty the folder of the site next."""
+    if not _dirty:
+        _host().on_pre_build(config=config)
 
 
 def on_files(files: Any, *, config: Any) -> Any:

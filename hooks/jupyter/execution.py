@@ -87,6 +87,8 @@ def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | No
         KEPT: str(kept or ""),
         BEGUN: str(time.time_ns()),
         "PYTHONHASHSEED": "0",  # sets print in one order
+        "NBCONVERT_DISABLE_CONFIG_EXPORTERS": "1",  # else nbconvert tries each of its exporters when it is imported
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the debugger of kernels, which nobody uses, would warn of its limits
     }
 
 
@@ -233,6 +235,8 @@ def main(jobs: Sequence[Sequence[str]]) -> None:
     """Execute the notebooks `[path, name]`; print a JSON line for each as it ends."""
     outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else prints must not get between our lines
+    import jupyter_client.asynchronous  # noqa: F401  # this process and the kernels need it, and share it so
+
     nursery = Nursery() if CAN_FORK else None
     with TemporaryDirectory(prefix="spliced-") as sockets:  # the path of a socket must be short
         os.environ["JUPYTER_RUNTIME_DIR"] = sockets

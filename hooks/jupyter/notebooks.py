@@ -82,7 +82,9 @@ class Notebooks:
         self.executed = tuple(stale)
         self._running = set(stale)
         if stale:
-            jobs = {wanted.path: wanted.notebook.name for wanted in stale.values()}
+            # A build waits for the last to end, so those with the most in them begin.
+            longest = sorted(stale.values(), key=lambda wanted: -len(wanted.notebook.markdown))
+            jobs = {wanted.path: wanted.notebook.name for wanted in longest}
             self._execution = Execution(jobs, self._environment())
 
     def notebook(self, uri: str) -> Notebook | None:

@@ -16,7 +16,14 @@ import threading
 from contextlib import suppress
 from typing import NoReturn
 
-IMPORTED = ("ipykernel.kernelapp", "ipykernel.ipkernel", "pandas", "altair", "hooks.notebook")
+IMPORTED = (
+    "ipykernel.kernelapp",
+    "ipykernel.ipkernel",
+    "ipykernel.debugger",  # each kernel would import it when it starts
+    "pandas",
+    "altair",
+    "hooks.notebook",
+)
 """What a kernel has before its first cell. To a notebook that imports none of it, it is not there."""
 
 LAUNCHER = "ipykernel_launcher"

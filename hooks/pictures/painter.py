@@ -212,8 +212,10 @@ class _Process:
             text=True,
             encoding="utf-8",
         )
-        for work in (self._talk, self._listen):
-            threading.Thread(target=work, daemon=True).start()
+        self._talking = threading.Thread(target=self._talk, daemon=True)
+        self._listening = threading.Thread(target=self._listen, daemon=True)
+        self._talking.start()
+        self._listening.start()
 
     def give(self, job: Job) -> None:
         """Hand it one more thing to make."""
@@ -222,24 +224,22 @@ class _Process:
 
     def close(self) -> None:
         """End it."""
-        self._jobs.put(None)
         self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+        self._listening.join()
 
     def _talk(self) -> None:
         assert self._process.stdin is not None
-        with suppress(ValueError, OSError):  # it has ended, and `gone` is about to be called
+        with suppress(OSError), self._process.stdin as pipe:  # where it has ended, `gone` is about to be called
             while (job := self._jobs.get()) is not None:
-                self._process.stdin.write(json.dumps(job) + "\n")
-                self._process.stdin.flush()
+                pipe.write(json.dumps(job) + "\n")
+                pipe.flush()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with suppress(ValueError, OSError):
-            for line in self._process.stdout:
+        with self._process.stdout as pipe:
+            for line in pipe:
                 self._told(self, line)
+        self._jobs.put(None)
+        self._talking.join()
+        self._process.wait()
         self._gone(self)

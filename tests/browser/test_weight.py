@@ -113,7 +113,8 @@ def test_a_minified_style_sheet_has_the_rules_of_its_source(address: str, visit:
             const sheet = new CSSStyleSheet();
             sheet.replaceSync(text);
             // Values with variables stand there as they were typed.
-            return [...sheet.cssRules].map((rule) => rule.cssText.replace(/, /g, ","));
+            const typed = (css) => css.replace(/\\s+/g, " ").replace(/([,:]) /g, "$1");
+            return [...sheet.cssRules].map((rule) => typed(rule.cssText));
           };
           const found = [];
           for (const [name, source] of Object.entries(sources)) {

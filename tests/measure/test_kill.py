@@ -43,25 +43,25 @@ class Killed:
             cwd=ROOT,
         )
 
-    def seconds_to_first_sample(self) -> float:
-        """How long a run takes to begin on this machine as busy as it is; that one is killed there."""
+    def kill_at_a_sample(self, later_s: float) -> float:
+        """Kill it that long after it has written a sample. Returns how long that took on this machine, as busy as it
+        is."""
         began = time.monotonic()
         process = self.start()
-        while not any(p.stat().st_size for p in self._unfinished.glob("*/samples.jsonl")):
-            assert process.poll() is None, process.communicate()
+        while process.poll() is None and self._written() <= len(self._whole):
             time.sleep(0.005)
         seconds = time.monotonic() - began
-        process.kill()
-        process.communicate()
-        self.kills += 1
-        self.look()
+        self._kill(process, later_s)
         return seconds
 
     def kill_after(self, seconds: float) -> None:
+        """Kill it that long after its start."""
+        self._kill(self.start(), seconds)
+
+    def _kill(self, process: subprocess.Popen[str], after_s: float) -> None:
         """Kill it at that moment, and look at what is on the disk. A run that ends before is looked at whole."""
-        process = self.start()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=seconds)
+            process.wait(timeout=after_s)
         process.send_signal(signal.SIGKILL)
         said, _ = process.communicate()
         if process.returncode == 0:
@@ -107,6 +107,10 @@ class Killed:
         assert_all_taken(run, [json.loads(line) for line in content.decode().splitlines()])
         self.processes_beyond_plan += len(run["processes"]) - run["plan"]["rounds"]
 
+    def _written(self) -> int:
+        """Bytes of the unfinished run's samples."""
+        return max((p.stat().st_size for p in self._unfinished.glob("*/samples.jsonl")), default=0)
+
     def _run_id(self) -> str | None:
         """The unfinished run's id, once its folder has its description."""
         found = [p.parent.name for p in self._unfinished.glob("*/run.json")]
@@ -117,9 +121,12 @@ class Killed:
 def test_fifty_kills_cost_nothing_that_was_complete(site_data: Path, measure: Command) -> None:
     moments = random.Random(20)
     runs = Killed("tests.measure.fast_worker", site_data)
-    first_s = runs.seconds_to_first_sample()
+    first_s = runs.kill_at_a_sample(0.0)
     while runs.kills < KILLS:
-        runs.kill_after(moments.uniform(0.1, 2.0) * first_s)
+        if runs.kills % 2:
+            runs.kill_after(moments.uniform(0.1, 1.5) * first_s)
+        else:
+            first_s = runs.kill_at_a_sample(moments.uniform(0.0, 0.5) * first_s)
     runs.finish()
     assert runs.kills_after_samples > KILLS / 4, (
         "most kills came before the first sample: they showed nothing"

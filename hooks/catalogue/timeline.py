@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
-from hooks.pictures.svg import SERIES
+from hooks.drawings.marks import SERIES
 
 WIDE, NARROW = (680, 250), (340, 230)
 """Width and height in CSS pixels."""

@@ -24,9 +24,10 @@ class Column:
 class Chart:
     """A chart, before it is a picture.
 
-    `finding` is the text alternative. `draw` makes the Altair chart, for a narrow screen if it is told so; it is not
-    called where `refusal` says why there is nothing to draw. `rows` are in base units, as in the CSV; `shown` are
-    the same rows for people. `key` is the name with the options that it was asked for, and names its files.
+    `finding` is the text alternative. `draw` makes the drawing, for a narrow screen if it is told so; of a
+    notebook's own chart it is an Altair chart. It is not called where `refusal` says why there is nothing to draw.
+    `rows` are in base units, as in the CSV; `shown` are the same rows for people. `key` is the name with the
+    options that it was asked for, and names its files.
     """
 
     name: str

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hooks.charts import words
 from hooks.charts.chart import Asked, Chart, Column
+from hooks.drawings.drawing import Shares
 from hooks.drawings.marks import Line, Mark
 from hooks.numbers import formatting
 from hooks.numbers.book import Book
@@ -84,14 +82,8 @@ def kv_cache_against_weights(asked: Asked) -> Chart:
         rows=tuple(rows),
         shown=tuple(shown),
         readings=readings,
-        draw=lambda narrow: _draw(lines, narrow),
+        draw=lambda narrow: Shares(lines, narrow),
     )
-
-
-def _draw(lines: Sequence[tuple[Line, int]], narrow: bool) -> Any:
-    from hooks.drawings.shares import shares  # Altair, which only drawing needs
-
-    return shares(lines, narrow)
 
 
 def _fact(book: Book, model: str, fact: str) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hooks.charts import words
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, capital, decode, main_of
+from hooks.drawings.drawing import Lines
 from hooks.numbers import formatting
 
 PERCENT = 0.01
@@ -128,11 +128,9 @@ def _step(name: str) -> str:
     return f"A step in mode {mode}" if mode else "A decode step"
 
 
-def _draw(shares: Sequence[Series], narrow: bool) -> Any:
-    from hooks.drawings.lines import over_tokens  # Altair, which only drawing needs
-
+def _draw(shares: Sequence[Series], narrow: bool) -> Lines:
     drawn = [line for line in shares if line.good]
-    return over_tokens(
+    return Lines(
         [line.line(PERCENT, "percent") for line in drawn],
         narrow,
         x_title=axis_title(drawn),

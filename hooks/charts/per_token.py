@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hooks.charts import words
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import Series, axis_title, decode, main_of, prefill, scale
+from hooks.drawings.drawing import Lines
 from hooks.numbers import formatting
 
 TIME = "Time per token, prefill against decode"
@@ -138,12 +138,10 @@ def _chart(
     )
 
 
-def _draw(series: Sequence[Series], narrow: bool, log: bool) -> Any:
-    from hooks.drawings.lines import over_tokens  # Altair, which only drawing needs
-
+def _draw(series: Sequence[Series], narrow: bool, log: bool) -> Lines:
     drawn = [line for line in series if line.good]
     divide, symbol = scale([reading for line in drawn for reading in line.good.values()])
-    return over_tokens(
+    return Lines(
         [line.line(divide) for line in drawn],
         narrow,
         x_title=axis_title(drawn),

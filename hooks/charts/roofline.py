@@ -13,6 +13,7 @@ from hooks.charts.ceilings import cited as cited_by
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.charts.series import capital, color_of, main_of
 from hooks.data.records import CELL_KEYS, Run
+from hooks.drawings.drawing import Roofline
 from hooks.drawings.marks import Spot
 from hooks.numbers import formatting
 from hooks.numbers.ceilings import Ceiling
@@ -243,15 +244,13 @@ def _table(points: Sequence[Point], ceilings: Sequence[Ceiling], cited: Reading 
 
 def _draw(
     run: Run, drawn: Sequence[Point], ceilings: Sequence[Ceiling], cited: Reading | None, narrow: bool
-) -> Any:
-    from hooks.drawings.roofline import roofline as draw  # Altair, which only drawing needs
-
+) -> Roofline:
     rates = [point.rate.value or 0.0 for point in drawn]
     tops = [ceiling.ends[1] for ceiling in ceilings if ceiling.unit == "flop/s"]
     divide, symbol = formatting.scale(max([*rates, *tops]), "flop/s")
     seen: set[tuple[str, int]] = set()
     spots = [_spot(run, point, divide, seen) for point in drawn]
-    return draw(spots, roofs(ceilings, cited, divide), narrow, y_title=symbol)
+    return Roofline(spots, roofs(ceilings, cited, divide), narrow, y_title=symbol)
 
 
 def _spot(run: Run, point: Point, divide: float, told: set[tuple[str, int]]) -> Spot:

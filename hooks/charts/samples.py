@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hooks.charts import words
 from hooks.charts.chart import NOTHING, Asked, Chart, Column
 from hooks.data.records import Sample
+from hooks.drawings.drawing import Strip
 from hooks.drawings.marks import Dot
 from hooks.errors import PublishError, nearest
 from hooks.numbers import formatting
@@ -188,9 +188,7 @@ def window(shots: Sequence[Shot], reading: Reading) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _draw(shots: Sequence[Shot], reading: Reading, narrow: bool) -> Any:
-    from hooks.drawings.strip import strip  # Altair, which only drawing needs
-
+def _draw(shots: Sequence[Shot], reading: Reading, narrow: bool) -> Strip:
     low, high = window(shots, reading)
     divide, symbol = formatting.scale(high, reading.unit)
     last = {
@@ -207,19 +205,19 @@ def _draw(shots: Sequence[Shot], reading: Reading, narrow: bool) -> Any:
         outside = "high" if shot.value > high else "low" if shot.value < low else ""
         shown = min(max(shot.value, low), high) / divide
         dots.append(Dot(place, shown, about, shot.state, shot.process, outside))
-    medians = {
-        process: statistics.median(values) / divide
+    medians = [
+        (process, statistics.median(values) / divide)
         for process in sorted({shot.process for shot in shots})
         if (
             values := [
                 s.value for s in shots if s.process == process and s.state == COUNTED and s.value is not None
             ]
         )
-    }
+    ]
     band = (
         None if reading.low is None or reading.high is None else (reading.low / divide, reading.high / divide)
     )
-    return strip(
+    return Strip(
         dots,
         medians,
         band,

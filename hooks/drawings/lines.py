@@ -8,39 +8,24 @@ from typing import Any
 
 import altair as alt
 
+from hooks.drawings.drawing import Lines
 from hooks.drawings.marks import POINTS, Line, Row
 from hooks.drawings.parts import ROOM, chart, colors, is_wide, labels, layer, log_ticks, shapes, tokens_axis
 
 
-def over_tokens(
-    lines: Sequence[Line],
-    narrow: bool,
-    *,
-    x_title: str,
-    y_title: str,
-    log: bool = False,
-    limit: tuple[float, str] | None = None,
-) -> Any:
-    """Lines with points and interval bars, each named beside its last point.
-
-    Args:
-        lines: At least one, each with at least one point.
-        narrow: For a narrow screen.
-        x_title: What the tokens are.
-        y_title: What the values are, with their unit.
-        log: Whether the vertical axis is logarithmic.
-        limit: A value that no point should pass, and its name; drawn as a dotted rule.
-    """
+def over_tokens(drawing: Lines) -> Any:
+    """The Altair chart of such a drawing."""
+    lines, narrow, log, limit = drawing.lines, drawing.narrow, drawing.log, drawing.limit
     tokens = sorted({int(mark.x) for line in lines for mark in line.marks})
     lines = _apart(lines, tokens)
     marks = [mark for line in lines for mark in line.marks]
     ends = [end for mark in marks for end in (mark.low, mark.y, mark.high) if end and end > 0]
     least, greatest = min(ends), max([*ends, limit[0] if limit else 0])
     domain = [least / 1.6, greatest * 1.9] if log else [0.0, greatest * ROOM]
-    x = tokens_axis(tokens, x_title, narrow)
+    x = tokens_axis(tokens, drawing.x_title, narrow)
     y = alt.Y(
         "y:Q",
-        title=y_title,
+        title=drawing.y_title,
         scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
         axis=alt.Axis(values=log_ticks(domain[0], domain[1]), format="~r")
         if log

@@ -12,6 +12,16 @@ POINTS = "points"
 """Name of the marks that the interactive version tells of; each of their rows has a text in `about`."""
 
 
+SERIES = (
+    "var(--chart-1, #1f7a78)",
+    "var(--chart-2, #b4531f)",
+    "var(--chart-3, #4a3aa8)",
+    "var(--chart-4, #5b3a00)",
+)
+"""Colours of the series: variables of the style sheet, and its light ones where there is none. A test computes that
+colour-blind readers can tell them apart."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """A point in the unit of its axis, the ends of its interval, and what is said of it."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from hooks.drawings.marks import Line, Row
-from hooks.pictures.svg import SERIES
+from hooks.drawings.marks import SERIES, Line, Row
 
 Context = dict[str, Any]
 """What Altair hands from a chart to its parts: the data of all, by name."""

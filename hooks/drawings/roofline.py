@@ -8,21 +8,15 @@ from typing import Any
 
 import altair as alt
 
-from hooks.drawings.marks import POINTS, Line, Roof, Row, Spot
+from hooks.drawings.drawing import Roofline
+from hooks.drawings.marks import POINTS, Line, Row, Spot
 from hooks.drawings.parts import chart, colors, labels, layer, log_ticks, shapes
 from hooks.drawings.roofs import frame, roofs_of
 
 
-def roofline(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool, *, y_title: str) -> Any:
-    """Points with interval bars under bands of ceilings, all named where they are.
-
-    Args:
-        spots: At least one.
-        roofs: Measured ceilings as bands, cited ones as dashed lines; in the unit of the vertical axis, a slope in
-            that unit for each operation a byte.
-        narrow: For a narrow screen.
-        y_title: The unit of the vertical axis.
-    """
+def roofline(drawing: Roofline) -> Any:
+    """The Altair chart of such a drawing."""
+    spots, roofs, narrow = drawing.spots, drawing.roofs, drawing.narrow
     inside = frame(spots, roofs, narrow)
     x = alt.X(
         "x:Q",
@@ -32,7 +26,7 @@ def roofline(spots: Sequence[Spot], roofs: Sequence[Roof], narrow: bool, *, y_ti
     )
     y = alt.Y(
         "y:Q",
-        title=y_title,
+        title=drawing.y_title,
         scale=alt.Scale(type="log", domain=[inside.bottom, inside.top], nice=False),
         axis=alt.Axis(values=log_ticks(inside.bottom, inside.top, (1,)), format="~r"),
     )

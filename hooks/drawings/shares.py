@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
+from hooks.drawings.drawing import Shares
 from hooks.drawings.marks import POINTS, Line, Mark, Row
 from hooks.drawings.parts import chart, colors, labels, layer, shapes
 
@@ -14,13 +14,9 @@ HIGHEST = 4
 """The cache is drawn up to so many times the weights."""
 
 
-def shares(lines: Sequence[tuple[Line, int]], narrow: bool) -> Any:
-    """One line for each model, dashed beyond its longest context, and a rule where cache and weights are equal.
-
-    Args:
-        lines: Each model's line (tokens, cache ÷ weights), smallest model first, with its longest context in tokens.
-        narrow: For a narrow screen.
-    """
+def shares(drawing: Shares) -> Any:
+    """The Altair chart of such a drawing."""
+    lines, narrow = drawing.lines, drawing.narrow
     data: list[Row] = []
     for line, longest in lines:
         within = [mark for mark in line.marks if mark.x <= longest]

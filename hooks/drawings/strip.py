@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
-from hooks.drawings.marks import POINTS, Dot
+from hooks.drawings.drawing import Strip
+from hooks.drawings.marks import POINTS, SERIES, Dot
 from hooks.drawings.parts import chart, layer
-from hooks.pictures.svg import SERIES
 
 _INK = {"counted": SERIES[0], "warm-up": "currentColor", "refused": SERIES[1]}
 _SHAPES = {"high": "triangle-up", "low": "triangle-down"}
 
 
-def strip(
-    dots: Sequence[Dot],
-    medians: Mapping[int, float],
-    band: tuple[float, float] | None,
-    narrow: bool,
-    *,
-    domain: tuple[float, float],
-    y_title: str,
-) -> Any:
-    """Dots by process, a bar at each process' median, and a band across.
-
-    Args:
-        dots: At least one; those that lie outside of `domain` are at its edge and point outwards.
-        medians: The median of each process that has one.
-        band: An interval for all, behind the dots.
-        narrow: For a narrow screen.
-        domain: The ends of the value axis.
-        y_title: What the values are, with their unit.
-    """
+def strip(drawing: Strip) -> Any:
+    """The Altair chart of such a drawing."""
+    dots, band = drawing.dots, drawing.band
     processes = sorted({dot.process for dot in dots})
-    every = max(1, len(processes) // (6 if narrow else 16))
+    every = max(1, len(processes) // (6 if drawing.narrow else 16))
     x = alt.X(
         "x:Q",
         title="Process",
@@ -44,8 +28,8 @@ def strip(
     )
     y = alt.Y(
         "y:Q",
-        title=y_title,
-        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        title=drawing.y_title,
+        scale=alt.Scale(domain=list(drawing.domain), nice=False, zero=False),
         axis=alt.Axis(tickCount=5, format="~r"),
     )
     rows = [
@@ -62,7 +46,7 @@ def strip(
             .mark_rect(color=SERIES[0], opacity=0.12)
             .encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"))
         )
-    bars = [{"x": process - 0.42, "x2": process + 0.42, "y": value} for process, value in medians.items()]
+    bars = [{"x": process - 0.42, "x2": process + 0.42, "y": value} for process, value in drawing.medians]
     layers.append(
         chart(bars).mark_rule(strokeWidth=2, color=SERIES[0], opacity=0.9).encode(x=x, x2=alt.X2("x2:Q"), y=y)
     )

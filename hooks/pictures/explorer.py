@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hooks.caching.cache import version
+from hooks.drawings.drawing import is_drawing
 from hooks.drawings.marks import POINTS
 from hooks.markup import relative
 from hooks.pictures import svg
@@ -47,8 +48,11 @@ def script(painter: Painter) -> str:
 
 
 def begin(specs: Mapping[str, str]) -> str | None:
-    """A document as far as a page knows it, from a chart's Vega-Lite specifications; None for one without points."""
-    if not any(f'"name": "{POINTS}"' in spec for spec in specs.values()):
+    """A document as far as a page knows it, from what a chart's pictures are painted from; None for one without points.
+
+    All drawings have points; a notebook's own chart may have some.
+    """
+    if not any(is_drawing(spec) or f'"name": "{POINTS}"' in spec for spec in specs.values()):
         return None
     return json.dumps(dict(specs))
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from hooks.charts import Chart
+from hooks.drawings import drawing
+from hooks.drawings.drawing import Drawing
 from hooks.markup import escaped, relative
-from hooks.pictures import explorer, sheets, svg
+from hooks.pictures import explorer, sheets, specification, svg
 
 WIDE = (680, 340)
 NARROW = (340, 280)
 """Width and height of the pictures, in CSS pixels."""
+
+_SIZES = {"wide": WIDE, "narrow": NARROW}
 
 
 def csv_path(chart: Chart) -> str:
@@ -41,22 +46,20 @@ def csv_inside(chart: Chart) -> str:
     return f"data:text/csv;charset=utf-8,{quote(csv_text(chart))}"
 
 
-def specifications(chart: Chart, *, checked: bool = True) -> dict[str, str]:
-    """The chart's Vega-Lite specifications, `wide` and `narrow`; none for a refused chart.
+def specifications(chart: Chart) -> dict[str, str]:
+    """What the chart's pictures, `wide` and `narrow`, are painted from; none for a refused chart.
 
-    Args:
-        chart: What to draw.
-        checked: Whether Altair holds each part to the schema of Vega-Lite, which takes most of its time; the charts of
-            this package are checked by its tests.
+    That is the text of a drawing, or a Vega-Lite specification where the chart is an Altair chart.
     """
     if chart.refusal:
         return {}
-    sizes = {"wide": WIDE, "narrow": NARROW}
-    with svg.altair_checks(checked):
-        return {
-            name: svg.specification(chart.draw(name == "narrow"), width=width, height=height, checked=checked)
-            for name, (width, height) in sizes.items()
-        }
+    return {name: _specification(chart.draw(name == "narrow"), *size) for name, size in _SIZES.items()}
+
+
+def _specification(drawn: Any, width: int, height: int) -> str:
+    if isinstance(drawn, Drawing):
+        return drawing.text(drawn, width, height)
+    return specification.of_chart(drawn, width=width, height=height)
 
 
 def figure(

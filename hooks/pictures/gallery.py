@@ -1,7 +1,7 @@
-"""The charts of a build: specifications kept between builds, pictures painted beside it. Draws none itself.
+"""The charts of a build: pictures painted beside it and kept between builds. Draws none itself.
 
-Altair takes a quarter of a second to be imported and some hundredths for a chart, Vega as much again. A build therefore
-draws a chart only where something that it was made of has changed.
+Altair takes a quarter of a second to be imported and some hundredths for a chart, Vega as much again. A picture is
+therefore painted only where its drawing has changed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from markdown.serializers import to_html_string
 from markdown.util import AMP_SUBSTITUTE
 
 from hooks import charts
-from hooks.caching import reads, traces
 from hooks.caching.cache import Cache, digest, sources, version
-from hooks.caching.opened import Seen
 from hooks.charts import Chart
 from hooks.errors import PublishError
 from hooks.numbers.book import Book
@@ -32,7 +30,7 @@ _POPOVER = re.compile(r'<bdi data-slot="([0-9a-f]+)"></bdi>')
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that a page wants: its specification, its name on the page, and its label."""
+    """A picture that a page wants: its drawing or Vega-Lite specification, its name on the page, and its label."""
 
     spec: str
     name: str
@@ -47,7 +45,7 @@ class Gallery:
     """Charts for the pages of one build.
 
     Args:
-        kept: Specifications of earlier builds.
+        kept: Pictures of earlier builds.
         painter: Paints pictures beside the build, into slots that `fill` fills; None paints each at once.
     """
 
@@ -61,28 +59,16 @@ class Gallery:
     def chart(
         self, name: str, book: Book, alias: str | None, options: Mapping[str, str]
     ) -> tuple[Chart, dict[str, str]]:
-        """The chart of that name and its specifications by size.
+        """The chart of that name and what its pictures are painted from, by size.
 
         Raises:
             PublishError: As `charts.build` does.
         """
-        seen: Seen = {}
-        trace = traces.begin()
-        try:
-            chart = charts.build(name, reads.watched(book, seen, samples_too=False), alias, options)
-        finally:
-            traces.end(trace)
-        read = {run: book.store.runs[run].content for run in sorted(trace.runs)}
-        words = (chart.title, chart.finding, chart.note, chart.rows, chart.shown, str(chart.refusal))
-        key = digest("chart", _MADE_WITH, name, alias, dict(options), seen, read, reads.fingerprint(words))
-        specs = self.kept.get("chart", key)
-        if specs is None:
-            specs = figures.specifications(chart, checked=False)
-            self._new.append(("chart", key, specs))
-        return chart, specs
+        chart = charts.build(name, book, alias, options)
+        return chart, figures.specifications(chart)
 
     def picture(self, spec: str, *, name: str, label: str) -> str:
-        """The picture of a specification, or a slot for it while it is painted."""
+        """The picture of a drawing or specification, or a slot for it while it is painted."""
         if self.painter is None:
             return svg.render(spec, name=name, label=label)
         return svg.open_slot(self._slot(Picture(spec, name, label)))

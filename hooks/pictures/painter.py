@@ -22,6 +22,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hooks.caching.cache import Cache, digest, of_environment, version
+from hooks.pictures import specification
 from hooks.pictures.painting import KINDS, VEGA_LITE
 
 AHEAD = 3
@@ -39,7 +40,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 class Painter:
-    """Pictures by their specification, and scripts by what they keep of Vega, each made once.
+    """Pictures by their drawing or specification, and scripts by what they keep of Vega, each made once.
 
     Args:
         cache: Where finished pictures are kept between builds.
@@ -56,7 +57,7 @@ class Painter:
         self._news = threading.Condition()
 
     def start(self, text: str, kind: str = "picture") -> None:
-        """Begin on a specification (JSON text) or on another kind of work; returns at once."""
+        """Begin on a drawing or specification (JSON text) or on another kind of work; returns at once."""
         key = self._key(kind, text)
         with self._news:
             if self.ended or key in self._made or key in self._waiting:
@@ -76,7 +77,7 @@ class Painter:
             self._feed()
 
     def picture(self, spec: str) -> str:
-        """The SVG of a specification; waits for it.
+        """The SVG of a drawing or specification; waits for it.
 
         Raises:
             ValueError: Vega cannot draw it.
@@ -124,15 +125,16 @@ class Painter:
             process.close()
 
     @cached_property
-    def _versions(self) -> str:
-        return f"{VEGA_LITE} {version('vl-convert-python')}"
+    def _made_with(self) -> dict[str, str]:
+        own = f"{VEGA_LITE} {version('vl-convert-python')}"
+        return dict.fromkeys(KINDS, own) | {"picture": f"{own} {specification.made_with()}"}
 
     def _cache(self, kind: str) -> Cache:
         """A bundle is made of vl-convert alone, in a second or two."""
         return of_environment(self.cache) if kind == "bundle" else self.cache
 
     def _key(self, kind: str, text: str) -> str:
-        return digest(self._versions, kind, text)
+        return digest(self._made_with[kind], kind, text)
 
     def _wait(self, kind: str, text: str) -> str:
         self.start(text, kind)
@@ -229,7 +231,10 @@ class _Process:
 
     def _talk(self) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError), self._process.stdin as pipe:  # where it has ended, `gone` is about to be called
+        with (
+            suppress(OSError),
+            self._process.stdin as pipe,
+        ):  # where it has ended, `gone` is about to be called
             while (job := self._jobs.get()) is not None:
                 pipe.write(json.dumps(job) + "\n")
                 pipe.flush()

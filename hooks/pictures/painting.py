@@ -15,19 +15,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from hooks.caching.cache import file_digest
+from hooks.drawings.drawing import is_drawing
+from hooks.pictures import specification
 
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that Altair 6.3 writes for; a test holds the two together."""
 
 
-def paint(spec: str) -> str:
-    """A Vega-Lite specification as JSON text with `svg` and, as it is drawn from, `vega`.
+def paint(wanted: str) -> str:
+    """A drawing, or a Vega-Lite specification, as JSON text with `svg` and, as it is drawn from, `vega`.
 
     A text that begins with `!` says why there is none.
     """
     import vl_convert  # 60 MB that a build with nothing to paint does not need
 
     try:
+        spec = specification.of_drawing(wanted) if is_drawing(wanted) else wanted
         # In two steps, since the first result is wanted, too; together they take as long as one.
         vega = vl_convert.vegalite_to_vega(_drawable(json.loads(spec)), vl_version=VEGA_LITE)
         return json.dumps({"svg": vl_convert.vega_to_svg(vega), "vega": vega})

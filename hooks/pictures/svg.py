@@ -1,4 +1,4 @@
-"""From an Altair chart to an SVG that can stand in a page. Knows no data and no chart by name.
+"""From Vega's SVG to one that can stand in a page. Knows no data and no chart by name.
 
 The SVG takes the page's font and both palettes without a script: colours are CSS variables or `currentColor`.
 Its ids are made the chart's own, since vl-convert gives every chart the same ones.
@@ -11,62 +11,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache
 from html import escape, unescape
-from typing import Any
 
 from hooks.markup import escaped
 from hooks.pictures import painting
-
-SERIES = (
-    "var(--chart-1, #1f7a78)",
-    "var(--chart-2, #b4531f)",
-    "var(--chart-3, #4a3aa8)",
-    "var(--chart-4, #5b3a00)",
-)
-"""Colours of the series: variables of the style sheet, and its light ones where there is none. A test computes that
-colour-blind readers can tell them apart."""
-
-_FAINT = "var(--chart-grid, #8884)"
-_FONT_PX = 13
-
-
-def config() -> dict[str, Any]:
-    """What every chart shares: the page's text colour, faint grid lines, no frame, no label cut off.
-
-    To see whether it must cut a label off, Vega measures it once more, and measuring is most of what it does.
-    """
-    text = {"labelColor": "currentColor", "titleColor": "currentColor"}
-    return {
-        "background": None,
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "gridColor": _FAINT,
-            "domainColor": "currentColor",
-            "tickColor": "currentColor",
-            "labelFontSize": _FONT_PX,
-            "titleFontSize": _FONT_PX,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-            "domainOpacity": 0.5,
-            "tickOpacity": 0.5,
-            "labelLimit": 0,
-        },
-        "range": {"category": list(SERIES)},
-        "legend": {**text, "labelFontSize": _FONT_PX, "symbolOpacity": 1, "labelLimit": 0},
-        "text": {"color": "currentColor", "fontSize": _FONT_PX},
-        "rule": {"color": "currentColor"},
-    }
 
 
 def render(spec: str, *, name: str, label: str) -> str:
     """The picture of a specification as an `<svg>` element.
 
     Args:
-        spec: What `specification` gave.
+        spec: A Vega-Lite specification, or what `drawing.text` gave.
         name: Unique on the page; prefixes every id inside.
         label: The finding in one sentence, for people who do not see the chart.
 
@@ -101,34 +58,6 @@ def fill(html: str, made: Callable[[str], str]) -> str:
 def slots(html: str) -> list[str]:
     """The specifications in all slots that `slot` made."""
     return [json.loads(unescape(match["quoted"][1:-1]))[0] for match in _SLOT.finditer(html)]
-
-
-@contextmanager
-def altair_checks(on: bool) -> Iterator[None]:
-    """Altair with or without its checks of each part as it is made."""
-    from altair.utils.schemapi import debug_mode  # Altair, which only drawing needs
-
-    with debug_mode(on):
-        yield
-
-
-def specification(chart: Any, *, width: int, height: int, checked: bool = True) -> str:
-    """The Vega-Lite specification of a chart in the look of all, JSON text; the same for the same chart.
-
-    Args:
-        chart: An Altair chart.
-        width: Of the whole picture, in CSS pixels at full size.
-        height: Likewise.
-        checked: Whether Altair holds the whole to the schema of Vega-Lite.
-    """
-    spec = {
-        **chart.to_dict(validate=checked),
-        "width": width,
-        "height": height,
-        "config": config(),
-        "autosize": {"type": "fit", "contains": "padding"},
-    }
-    return json.dumps(spec, sort_keys=True)
 
 
 @lru_cache(maxsize=256)

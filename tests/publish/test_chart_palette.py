@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from hooks.pictures.svg import SERIES
+from hooks.drawings.marks import SERIES
 from tests.publish.fixture_data import ROOT
 
 RGB = tuple[float, float, float]

@@ -1,4 +1,4 @@
-"""Charts kept between builds are never old: whatever changes, the kept ones are those that would be drawn anew."""
+"""Drawings say all that is drawn, and pictures kept between builds are never old."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from hooks import charts
 from hooks.build import Build
 from hooks.caching.cache import Cache
 from hooks.data import store
+from hooks.drawings.drawing import Drawing, draw, is_drawing
+from hooks.drawings.drawing import read as read_drawing
+from hooks.drawings.drawing import text as drawing_text
 from hooks.numbers import quantities
 from hooks.numbers.book import Book
-from hooks.pictures import figures, gallery, painter, painting, svg
+from hooks.pictures import figures, gallery, painter, painting, specification, svg
 from hooks.pictures.gallery import Gallery
 from hooks.pictures.painter import Painter
 from tests.publish import fixture_data
@@ -45,23 +48,13 @@ def opened(data: Path, text: str | None = None) -> Book:
     return Book(store.load(data), quantities.read(listed))
 
 
-def all_of(kept: Cache, book: Book) -> list[Specs]:
-    made = Gallery(kept)
-    specs = [made.chart(name, book, alias, options)[1] for name, alias, options in ASKED]
-    made.keep()
-    return specs
+def all_of(book: Book) -> list[Specs]:
+    made = Gallery()
+    return [made.chart(name, book, alias, options)[1] for name, alias, options in ASKED]
 
 
-def edit(path: Path, change: Callable[[Any], None]) -> None:
-    """Change a JSON file."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def test_changed_samples_of_any_kind_are_in_every_chart(data: Path, tmp_path: Path) -> None:
-    kept = Cache(tmp_path / "cache")
-    last = all_of(kept, opened(data))
+def test_changed_samples_of_any_kind_are_other_drawings(data: Path) -> None:
+    last = all_of(opened(data))
     changed = 0
     for run in ("fixture-main", "fixture-gpu"):
         path = data / "runs" / run / "samples.jsonl"
@@ -72,58 +65,73 @@ def test_changed_samples_of_any_kind_are_in_every_chart(data: Path, tmp_path: Pa
                 if (record["experiment"], record["mode"]) == kind and record["duration_s"]:
                     record["duration_s"] *= 1.2
             path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-            book = opened(data)
-            now = all_of(kept, book)
-            assert now == all_of(Cache(None), book), kind
+            now = all_of(opened(data))
             changed += now != last
             last = now
     assert changed >= 6, "the charts do draw these samples"
 
 
-def test_other_records_titles_and_names_are_in_the_charts(data: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def drawing(data: Path) -> str:
+    return Gallery().chart("decode-by-depth", opened(data), None, {})[1]["wide"]
+
+
+def test_a_drawing_is_text_from_which_it_is_read_whole(data: Path) -> None:
+    book = opened(data)
+    for name, alias, options in ASKED:
+        chart = charts.build(name, book, alias, options)
+        for size, text in figures.specifications(chart).items():
+            assert is_drawing(text)
+            read = read_drawing(text)["drawing"]
+            assert drawn(read) == drawn(chart.draw(size == "narrow")), name
+            assert drawing_text(read, 1, 1) == drawing_text(chart.draw(size == "narrow"), 1, 1)
+
+
+def drawn(drawing: Drawing) -> Any:
+    made = draw(drawing).to_dict(validate=False)
+    return json.loads(json.dumps(made, sort_keys=True))
+
+
+def test_nothing_is_painted_twice(drawing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Cache(tmp_path / "cache")
-    text = (fixture_data.ROOT / "docs/quantities.toml").read_text(encoding="utf-8")
-    before = all_of(kept, opened(data))
-    edit(data / "models/qwen2.5-1.5b.json", lambda model: model.update(title="Another title", layers=27))
-    edit(data / "runs/fixture-main/run.json", lambda run: run["machine"].update(label="another machine"))
-    edit(data / "cited/nvidia-memory-bandwidth.json", lambda cited: cited["values"][0].update(value=1e12))
-    for book in (opened(data), opened(data, text.replace('label = "', 'label = "Other ', 1))):
-        now = all_of(kept, book)
-        assert now == all_of(Cache(None), book)
-    assert now != before
+    first = Painter(kept)
+    picture = first.picture(drawing)
+    first.close()
+    monkeypatch.setattr(painter, "_Process", lambda *_: pytest.fail("painted again"))
+    assert Painter(kept).picture(drawing) == picture
 
 
-def test_nothing_is_drawn_twice(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, book = Cache(tmp_path / "cache"), opened(data)
-    first = all_of(kept, book)
-    monkeypatch.setattr(figures, "specifications", lambda *_, **__: pytest.fail("drawn again"))
-    assert all_of(kept, book) == first
-    assert all_of(kept, opened(data)) == first
+@pytest.mark.parametrize("package", ["altair", "narwhals", "vl-convert-python", "the code that draws"])
+def test_other_code_paints_anew(drawing: str, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    before = Painter(Cache(None))._key("picture", drawing)
+    for module in (specification, painter):
+        version = vars(module)["version"]
+        monkeypatch.setattr(
+            module, "version", lambda asked, now=version: "0" if asked == package else now(asked)
+        )
+    if package == "the code that draws":
+        monkeypatch.setattr(specification, "sources", lambda folder: "other code")
+    assert Painter(Cache(None))._key("picture", drawing) != before
 
 
 @pytest.mark.parametrize("package", ["altair", "narwhals", "vl-convert-python"])
-def test_another_version_is_other_code(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+def test_finished_pictures_are_kept_by_versions(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     assert gallery._made_with() == gallery._MADE_WITH
-    version = gallery.version
+    version: Callable[[str], str] = vars(gallery)["version"]
     monkeypatch.setattr(gallery, "version", lambda asked: "0" if asked == package else version(asked))
     assert gallery._made_with() != gallery._MADE_WITH
 
 
-def test_other_code_draws_anew(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, book = Cache(tmp_path / "cache"), opened(data)
-    first = all_of(kept, book)
-    monkeypatch.setattr(gallery, "_MADE_WITH", "other code")
-    monkeypatch.setattr(gallery, "_made_with", lambda: "other code")
-    monkeypatch.setattr(figures, "specifications", lambda *_, **__: {"wide": "drawn anew"})
-    assert all_of(kept, book) == [{"wide": "drawn anew"}] * len(first)
-
-
 def test_what_was_made_while_the_code_changed_is_not_kept(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drawing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, book = Cache(tmp_path / "cache"), opened(data)
+    kept = Cache(tmp_path / "cache")
+    made = Gallery(kept, Painter(Cache(None)))
     monkeypatch.setattr(gallery, "_made_with", lambda: "code of a moment later")
-    all_of(kept, book)
+    assert made.fill(made.picture(drawing, name="n", label="l")).startswith("<svg")
+    made.keep()
+    assert made.painter is not None
+    made.painter.close()
     assert not (tmp_path / "cache").exists()
 
 
@@ -131,9 +139,9 @@ def test_charts_pass_the_checks_that_a_build_leaves_out(data: Path) -> None:
     book = opened(data)
     for name, alias, options in ASKED:
         chart = charts.build(name, book, alias, options)
-        assert figures.specifications(chart, checked=True) == figures.specifications(chart, checked=False), (
-            name
-        )
+        for text in figures.specifications(chart).values():
+            checked = specification.of_drawing(text, checked=True)
+            assert checked == specification.of_drawing(text), name
 
 
 def test_pictures_in_slots_are_those_painted_at_once(data: Path, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 /*
  * What every page does beyond plain HTML and CSS: manners for the provenance popovers (tap, Escape, staying inside the
- * window), names and keys for what the theme adds, and the scripts that only some pages need. Everything readable is in
- * the HTML already; without this file nothing is missing. No eval, no inline script, so a strict
- * Content-Security-Policy may stand.
+ * window), the button for the palettes, names and keys for what the theme adds, and the scripts that only some pages need.
+ * Everything readable is in the HTML already; without this file nothing is missing. No eval, no inline script, so a
+ * strict Content-Security-Policy may stand.
  *
  * Material replaces the page's content without a full load, and `document$` fires after each such replacement.
  * Listeners therefore sit on `document` once, and only per-page set-up runs again.
@@ -83,6 +83,41 @@
     } else if ((event.key === "Enter" || event.key === " ") && wrapper && !event.target.closest("a")) {
       event.preventDefault();
       event.target.click();
+    }
+  });
+
+  // ---------------------------------------------------------------- palettes
+
+  /* The style sheet follows the system until a reader presses the button. What was chosen is on the document's element,
+     where the head of each page puts it before anything is painted. */
+  const html = document.documentElement;
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const palette = () => html.dataset.palette || (system.matches ? "dark" : "light");
+
+  /* What a browser colours its own frame with. */
+  const frame = document.head.appendChild(document.createElement("meta"));
+  frame.name = "theme-color";
+
+  function say() {
+    const button = document.querySelector(".palette");
+    button.hidden = false;
+    button.setAttribute("aria-pressed", palette() === "dark");
+    frame.content = getComputedStyle(document.body).backgroundColor;
+  }
+
+  system.addEventListener("change", say);
+  say();
+  document.addEventListener("click", ({ target }) => {
+    if (!(target instanceof Element && target.closest(".palette"))) return;
+    /* The theme lets no colour fade while this is set. */
+    document.body.dataset.mdColorSwitching = "";
+    html.dataset.palette = palette() === "dark" ? "light" : "dark";
+    say();
+    requestAnimationFrame(() => requestAnimationFrame(() => delete document.body.dataset.mdColorSwitching));
+    try {
+      localStorage.setItem("spliced-inference.palette", html.dataset.palette);
+    } catch {
+      /* Kept for this page alone, where a browser keeps nothing. */
     }
   });
 

@@ -52,8 +52,8 @@ OPEN_POPOVERS = 8
 TABS = os.cpu_count() or 2
 """So many pages are open at once for axe."""
 
-PALETTES = {"light": "default", "dark": "slate"}
-"""Both, and what the theme calls them."""
+PALETTES = {"light": "false", "dark": "true"}
+"""Both, and whether the button of the palettes is pressed in them."""
 
 LEAST = {"performance": 0.95, "accessibility": 1.0, "best-practices": 1.0, "seo": 1.0}
 SHOWN = re.compile(r"index\.html|primers/\d.*|notes/1-.*|data/index\.html")
@@ -233,9 +233,10 @@ async def _tab(browser: Browser, source: str, left: Iterable[str], found: list[s
         await page.wait_for_load_state("networkidle")
         await page.evaluate(source)
         await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        for palette, scheme in PALETTES.items():
-            await page.evaluate(f"document.querySelector('input[data-md-color-scheme={scheme}]').click()")
-            await page.locator(f"body[data-md-color-scheme={scheme}]").wait_for()
+        for palette, pressed in PALETTES.items():
+            await page.evaluate(f"document.querySelector('.palette:not([aria-pressed={pressed}])')?.click()")
+            await page.locator(f".palette[aria-pressed={pressed}]").wait_for()
+            await page.locator("body[data-md-color-switching]").wait_for(state="detached")
             found += [f"{palette} {path}: {text}" for text in await _violations(page, "document")]
             found += [f"{palette} {path}, popover: {text}" async for text in _popovers(page)]
         found += [f"{path} asks for {url}" for url in sorted(foreign)]

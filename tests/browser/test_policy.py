@@ -39,10 +39,10 @@ def test_search_and_the_palette_work_under_it(site: Site, visit: Open) -> None:
     page.locator(".md-search__input").press_sequentially("prefill")
     expect(page.locator(".md-search-result__link").first).to_be_visible()
     page.keyboard.press("Escape")
-    page.locator("label[title='Dark palette']:visible").click()
-    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    page.get_by_role("button", name="Dark palette").click()
+    expect(page.locator("html")).to_have_attribute("data-palette", "dark")
     page.reload()
-    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    expect(page.locator("html")).to_have_attribute("data-palette", "dark")
     assert window.complaints == []
 
 

@@ -7,7 +7,7 @@ was rendered and `settle` and `complete` page by page. Pictures and notebooks ar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -55,7 +55,6 @@ class Build:
     kept: Cache = field(default_factory=lambda: Cache(None))
     painter: Painter = field(default_factory=lambda: Painter(Cache(None)))
     notebooks: Notebooks = field(default_factory=Notebooks)
-    state: str = ""
     basis: Callable[[], str] = lambda: ""
     shelf: Shelf = field(default_factory=lambda: Shelf(Cache(None), "", {}, {}))
     pages: dict[str, PageState] = field(default_factory=dict)
@@ -71,6 +70,7 @@ class Build:
     _ends: page_ends.Ends | None = None
     _as_markdown: Callable[[SitePage], tuple[str, str]] = lambda page: ("", page.html)
     _heads: dict[str, str] = field(default_factory=dict)
+    _unfinished: dict[str, str] = field(default_factory=dict)
     _written: dict[str, str] = field(default_factory=dict)
     _numbers: tuple[int, tuple[Number, ...]] | None = None
     _frames: dict[str, str] = field(default_factory=dict)
@@ -85,6 +85,7 @@ class Build:
         cache: Path | None = None,
         settings: Sequence[Any] = (),
         painter: Painter | None = None,
+        lent: bool = False,
     ) -> Build:
         """Read the data, and what was published last.
 
@@ -95,16 +96,14 @@ class Build:
             site_dir: Where the site of the last build may be.
             cache: Where results are kept between builds; None keeps none.
             settings: JSON values on which rendered pages depend, beside the data and what lies beside quantities.toml.
-            painter: One that outlives the build, over the same cache; without it, the build has its own.
+            painter: One over the same cache, which may have begun already.
+            lent: Whether the painter outlives the build.
 
         Raises:
             PublishError: The data or quantities.toml are not as they should be.
         """
         kept = Cache(cache)
-        own_painter, painter = painter is None, painter or Painter(kept)
-        state = _state(site_data, quantities)
-        if kept.get("state", "last") != state:
-            painter.warm()
+        painter = painter or Painter(kept)
         estimates.QUANTILES.update(of_environment(kept).get("quantiles", _quantiles_key()) or {})
         site = Site.open(site_data, quantities, kept, quantities.parent / "glossary.md")
         site.gallery = Gallery(kept, painter)
@@ -119,8 +118,8 @@ class Build:
         made_of = partial(basis, site_data, quantities.parent, *settings)
         books = {choice.book.name: choice.book for choice in site.choices} | {site.book.name: site.book}
         shelf = Shelf(kept, made_of(), books, site.book.store.runs)
-        build = cls(site, memory, kept, painter, notebooks, state, made_of, shelf)
-        build.owns_painter = own_painter
+        build = cls(site, memory, kept, painter, notebooks, made_of, shelf)
+        build.owns_painter = not lent
         build.extension.site = site
         build.ledger = stated.open_ledger(site.book)
         ledger_file.refuse_loss(site_data, filter(None, [committed.text(site_data / ledger_file.FILE)]))
@@ -268,10 +267,24 @@ class Build:
             page.errors += [leftover_error(text, page) for text in find_in_page(html)]
 
     def complete(self, uri: str, html: str) -> str:
-        """The whole page with its pictures, checked; waits for them."""
+        """The whole page with its pictures, checked.
+
+        While any are being painted it is left as it is for `last`, so that no page waits for those of another.
+        """
         self.collect()
         self.check_output(uri, html)
         html = html.replace("</head>", f"{self._heads.get(uri, '')}</head>", 1)
+        if self.painter.busy and uri not in FRAMES:
+            self._unfinished[uri] = html
+            return html
+        return self._finished(uri, html)
+
+    def last(self) -> Iterator[tuple[str, str]]:
+        """The pages that were left without pictures, by URI, with them; waits for the pictures."""
+        for uri, html in self._unfinished.items():
+            yield uri, self._finished(uri, html)
+
+    def _finished(self, uri: str, html: str) -> str:
         page, fill = self.page(uri), self.site.gallery.fill
         try:
             for run_id in page.patches:
@@ -281,7 +294,7 @@ class Build:
                 self._frames[uri] = finished
             return finished
         except PublishError as error:
-            self.page(uri).errors.append(error.at(Place(self.page(uri).file)))
+            page.errors.append(error.at(Place(page.file)))
             return html
 
     @property
@@ -323,17 +336,23 @@ class Build:
             # Otherwise something was saved meanwhile, and who knows which page has it.
             if self.basis() == self.shelf.basis:
                 self.shelf.keep()
-            self.kept.put("state", "last", self.state)
             of_environment(self.kept).put("quantiles", _quantiles_key(), estimates.QUANTILES)
             for kept in (self.kept, of_environment(self.kept)):
                 kept.prune()
 
-    def write(self, site_dir: Path) -> None:
-        """Write what pages link to, the data of the charts and the catalogue, as far as it is made and not written."""
+    def write(self, site_dir: Path, *, painted: bool) -> None:
+        """Write what pages link to, the data of the charts and the catalogue, as far as it is made and not written.
+
+        Args:
+            site_dir: The folder of the site.
+            painted: Whether to write what is painted, too, and to wait for it.
+        """
         files = {name: text for name, text in self.site.files.items() if self._written.get(name) != text}
-        self._written |= files
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
-        if explored:
+        if not painted:
+            files = {name: text for name, text in files.items() if name not in explored}
+        self._written |= files
+        if painted and explored:
             self.painter.start(explorer.SNIPPET, "bundle")
             files |= {name: self.site.gallery.explorer(files[name]) for name in explored}
             files[explorer.script_path()] = explorer.script(self.painter)
@@ -341,30 +360,23 @@ class Build:
             path = site_dir / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8", newline="")
-        for name, job in self.drawn.items():
-            path = site_dir / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self.painter.png(job))
-        self.drawn.clear()
+        if painted:
+            for name, job in self.drawn.items():
+                path = site_dir / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(self.painter.png(job))
+            self.drawn.clear()
         if self.catalogue is not None:
             self.catalogue.write_archives(site_dir)
             if len(self._frames) == len(FRAMES):
                 self.catalogue.write(site_dir, self._frames)
                 self._frames.clear()
 
-    def end_site(self, site_dir: Path) -> str:
-        """Write what is left, published.json, and what hosts read. Returns the text of published.json."""
-        text = dump(self.published())
+    def end_site(self, site_dir: Path, text: str) -> None:
+        """Write what is left, published.json, which has this text, and what hosts read."""
         self.site.files[PUBLISHED] = text
-        self.write(site_dir)
+        self.write(site_dir, painted=True)
         write_policy(site_dir)
-        return text
-
-
-def _state(site_data: Path, quantities: Path) -> str:
-    """What the data were like, cheaply: whether charts are likely to be drawn in this build. Nothing rests on it."""
-    files = sorted(path for path in (*site_data.rglob("*"), quantities) if path.is_file())
-    return digest([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
 
 def _switched(run_id: str, site: Site) -> str:

@@ -27,9 +27,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
-from mkdocs.utils import clean_directory
+from mkdocs.utils import clean_directory, write_file
 
-from hooks import repository
+from hooks import ahead, repository
 from hooks.build import Build
 from hooks.caching.cache import Cache, digest, file_digest, of_environment, versions
 from hooks.caching.rendered import Recording, restore
@@ -46,6 +46,7 @@ from hooks.output.other_forms import Outline
 from hooks.pictures import cards
 from hooks.pictures.painter import Painter
 from hooks.pictures.painting import png_job
+from hooks.publication.published import dump
 
 READ_IN_ONE_GO = ("primers/", "notes/")
 """Folders of pages that say how long they take to read."""
@@ -60,6 +61,10 @@ _build: Build | None = None
 _begun: Path | None = None
 _folder: Folder | None = None
 """The site that is being written."""
+_paths: dict[str, str] = {}
+"""Where each page is written, by URI."""
+_state = ""
+"""What the data were like when the build began."""
 _painter: Painter | None = None
 """The painter of a preview."""
 
@@ -101,27 +106,37 @@ class _Templates(BytecodeCache):
         self.kept.put("template", digest(versions(), bucket.key, bucket.checksum), text)
 
 
-def on_config(config: MkDocsConfig, *, serving: bool = False) -> MkDocsConfig:
-    """Open a build on today's data and add the Markdown extension; one of many where this process serves."""
-    global _begun, _build, _folder
+def on_config(config: MkDocsConfig, *, painter: Painter | None = None, serving: bool = False) -> MkDocsConfig:
+    """Open a build on today's data and add the Markdown extension; one of many where this process serves.
+
+    Args:
+        config: Of the site.
+        painter: One that was begun ahead.
+        serving: Whether more builds follow.
+    """
+    global _begun, _build, _folder, _state
     _begun = _folder = None
+    _paths.clear()
     root = _root(config)
-    # The variable SITE_DATA is for people: it has a build read another folder than site_data/.
-    site_data = Path(os.environ.get("SITE_DATA") or root / "site_data").resolve()
+    _state = ahead.state(root)
     quantities = Path(config.docs_dir) / "quantities.toml"
     _set_date(root)
-    cache = root / ".cache" / "site"
+    cache = ahead.cache(root)
+    if painter is not None and painter.cache != Cache(cache):
+        painter.close()  # begun for the folder of the hooks, which is not that of mkdocs.yml
+        painter = None
     if _build is not None:
         _build.close()
     try:
         _build = Build.open(
-            site_data,
+            ahead.site_data(root),
             quantities,
             root / ".build",
             Path(config.site_dir),
             cache,
             _settings(config),
-            _painter_of_preview(cache) if serving else None,
+            _painter_of_preview(cache, painter) if serving else painter,
+            lent=serving,
         )
         _build.description = _description(config, root)
     except PublishError as error:
@@ -129,7 +144,7 @@ def on_config(config: MkDocsConfig, *, serving: bool = False) -> MkDocsConfig:
     # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
     gc.set_threshold(100_000, 50, 100)
     config.markdown_extensions.append(_build.extension)  # type: ignore[arg-type]
-    config.theme.get_env = partial(_environment, config.theme.get_env)  # type: ignore[method-assign]
+    config.theme.get_env = partial(_environment, config.theme.get_env, _build.kept)  # type: ignore[method-assign]
     _build.notebooks.begin(_notebooks(config))
     return config
 
@@ -142,18 +157,19 @@ def close() -> None:
         _painter.close()
 
 
-def _painter_of_preview(cache: Path) -> Painter:
+def _painter_of_preview(cache: Path, begun: Painter | None) -> Painter:
     global _painter
     if _painter is None or _painter.ended:
-        _painter = Painter(Cache(cache))
+        _painter = begun or Painter(Cache(cache))
     _painter.forget()
     return _painter
 
 
-def _environment(made: Callable[[], Environment]) -> Environment:
+def _environment(made: Callable[[], Environment], kept: Cache) -> Environment:
     environment = made()
     assert isinstance(environment.loader, FileSystemLoader)
     environment.loader = _Files(environment.loader.searchpath)
+    environment.bytecode_cache = _Templates(kept)
     return environment
 
 
@@ -317,7 +333,6 @@ def on_env(env: Any, *, config: MkDocsConfig, files: Files) -> Any:
     _stop_on_errors(build)
     _begun = Path(config.site_dir)
     _draw(build, config, pages.values())
-    env.bytecode_cache = _Templates(build.kept)
     search.keep(config.plugins.get(SEARCH), build.kept)
     return env
 
@@ -327,7 +342,7 @@ def on_page_context(context: Any, *, page: Page, config: MkDocsConfig, nav: Navi
     if isinstance(page.file, NotebookFile):
         build = _current()
         _stop_on_errors(build)
-        build.write(Path(config.site_dir))
+        build.write(Path(config.site_dir), painted=False)
         page.content = build.settle(_site_page(page))
         _stop_on_errors(build)
     return context
@@ -351,20 +366,26 @@ def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
     """Put the pictures into the whole page, and look for braces that nobody resolved, in titles and meta tags, too."""
+    _paths[page.file.src_uri] = page.file.abs_dest_path
     return _current().complete(page.file.src_uri, output)
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
-    """Write the generated files and say what is not yet checked."""
+    """Write what waited for pictures and the generated files, and say what is not yet checked."""
     global _begun, _folder
-    build = _current()
+    build, site = _current(), Path(config.site_dir)
+    text = dump(build.published())
+    build.write(site, painted=False)
+    for uri, html in build.last():
+        write_file(html.encode(), _paths[uri])
     _stop_on_errors(build)
-    build.write(Path(config.site_dir))
+    build.write(site, painted=True)
     if _folder is not None:
         _folder.remove_former()
-    text = build.end_site(Path(config.site_dir))
+    build.end_site(site, text)
     _begun = _folder = None
     build.remember(good=True, text=text)
+    ahead.remember(_root(config), _state)
     build.close()
     for line in (*build.unchecked, *build.untrue_elsewhere):
         print(line, file=sys.stderr)  # a quiet build says it, too

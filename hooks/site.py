@@ -18,19 +18,24 @@ ROOT = THIS.parent.parent
 
 _serving = False
 _dirty = False
+_painter: Any = None
 _sources: dict[str, int] = {}
 
 
 def on_startup(*, command: str, dirty: bool) -> None:
-    """Learn whether this process serves, and whether it writes changed pages only."""
-    global _dirty, _serving
+    """Learn whether this process serves, and whether it writes changed pages only. Begin what takes long to start."""
+    global _dirty, _painter, _serving
     _serving, _dirty = command == "serve", dirty
+    _let_import()
+    _painter = importlib.import_module("hooks.ahead").painter(ROOT)
 
 
 def on_config(config: Any) -> Any:
     """The first event of a build, and the one at which changed sources are seen."""
+    global _painter
     _forget_changed_modules()
-    return _host().on_config(config, serving=_serving)
+    painter, _painter = _painter, None
+    return _host().on_config(config, painter=painter, serving=_serving)
 
 
 def on_pre_build(*, config: Any) -> None:
@@ -106,10 +111,14 @@ def _host() -> Any:
     return importlib.import_module("hooks.host")
 
 
-def _forget_changed_modules() -> None:
-    """Import the package as its sources are now, all of it from one state of them."""
+def _let_import() -> None:
     if str(ROOT) not in sys.path:  # MkDocs takes back what a hook adds while it is loaded
         sys.path.insert(0, str(ROOT))
+
+
+def _forget_changed_modules() -> None:
+    """Import the package as its sources are now, all of it from one state of them."""
+    _let_import()
     while True:
         now = {str(path): path.stat().st_mtime_ns for path in sorted((ROOT / "hooks").rglob("*.py"))}
         if _sources == now:

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,9 @@ from hooks.files import replace_bytes
 
 KEPT_S = 14 * 86400
 """A result that no build asked for in this time is removed."""
+
+DAY_S = 86400
+"""How often builds look for such results."""
 
 _FORMAT = "1"
 
@@ -77,10 +79,16 @@ class Cache:
                 replace_bytes(self._path(kind, key), checksum + b"\n" + value)
 
     def prune(self, now: float | None = None) -> None:
-        """Remove what no build asked for in a long time, and what killed builds left half written."""
-        oldest = (time.time() if now is None else now) - KEPT_S
-        if self.folder is None:
+        """Remove what no build asked for in a long time, and what killed builds left half written; once a day."""
+        now = time.time() if now is None else now
+        if self.folder is None or not self.folder.is_dir():
             return
+        stamp, oldest = self.folder / "pruned", now - KEPT_S
+        with suppress(OSError):
+            if stamp.is_file() and 0 <= now - stamp.stat().st_mtime < DAY_S:
+                return
+            stamp.touch()
+            os.utime(stamp, (now, now))
         for path in self.folder.glob("*/*"):
             with suppress(OSError):
                 if path.stat().st_mtime < oldest:
@@ -150,6 +158,8 @@ def version(package: str) -> str:
         found, _, rest = entry.removesuffix(".dist-info").partition("-")
         if re.sub(r"[-_.]+", "_", found).lower() == name and entry.endswith(".dist-info"):
             return rest
+    from importlib import metadata  # which reads what packages say of themselves with all of `email`
+
     return metadata.version(package)
 
 

@@ -70,6 +70,12 @@ class Painter:
             self._queue.append((kind, key, text))
             self._feed()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something that was wanted is not made yet."""
+        with self._news:
+            return bool(self._waiting)
+
     def warm(self) -> None:
         """Have a process ready before a picture is wanted: Vega takes half a second to start."""
         with self._news:

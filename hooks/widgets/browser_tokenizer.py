@@ -21,14 +21,15 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-from tokenizers import Regex, normalizers, pre_tokenizers
+from typing import TYPE_CHECKING, Any
 
 from hooks.caching.cache import Cache, digest, file_digest, of_environment
 from hooks.data.store import Store
 from hooks.errors import Place, PublishError
 from hooks.writing import tokens
+
+if TYPE_CHECKING:
+    from tokenizers.normalizers import Normalizer
 
 FOLDER = Path(__file__).parents[1] / "browser"
 """The library with its licence and origin, and our lines around it."""
@@ -231,6 +232,8 @@ def spelled(pattern: str, tables: Cache) -> str:
 @lru_cache(maxsize=8)
 def members(pattern: str) -> frozenset[str]:
     """The characters that the pattern of one character matches, as the build's own tokenizer takes them."""
+    from tokenizers import Regex, pre_tokenizers  # only where the script is made
+
     rule = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed")
     others: set[str] = set()
     for run, _ in rule.pre_tokenize_str(_every()):
@@ -240,6 +243,8 @@ def members(pattern: str) -> frozenset[str]:
 
 def touched_by_nfc() -> set[str]:
     """The characters that the build's own normalisation changes, puts together or puts in another order."""
+    from tokenizers import normalizers  # only where the script is made
+
     rule = normalizers.NFD()
     found: set[str] = set()
     for character, parts in zip(_every(), _each(rule, ("", "")), strict=True):
@@ -253,7 +258,7 @@ def touched_by_nfc() -> set[str]:
     return found
 
 
-def _each(rule: normalizers.Normalizer, around: tuple[str, str]) -> Iterable[str]:
+def _each(rule: Normalizer, around: tuple[str, str]) -> Iterable[str]:
     """What the rule makes of each character between two others, all in one call."""
     before, after = around
     between = "\N{OBJECT REPLACEMENT CHARACTER}"  # normalisation neither changes nor crosses it

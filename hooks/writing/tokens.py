@@ -15,14 +15,15 @@ from functools import lru_cache
 from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
-
-from tokenizers import Tokenizer
-from wcwidth import iter_graphemes
+from typing import TYPE_CHECKING
 
 from hooks.caching.cache import Cache, digest, file_digest
 from hooks.data.store import Store
 from hooks.errors import Place, PublishError, nearest
 from hooks.markup import exact
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 DEFAULT = "qwen2.5"
 """The tokenizer of the model that the site measures."""
@@ -158,6 +159,8 @@ def _content(path: Path, sha256: str) -> bytes:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> Tokenizer:
+    from tokenizers import Tokenizer  # only where text is cut
+
     tokenizer = Tokenizer.from_buffer(_content(path, sha256))
     if tokenizer.get_vocab_size() != entries:
         raise PublishError(
@@ -172,6 +175,8 @@ def _load(path: Path, sha256: str, entries: int, modified: int, size: int) -> To
 
 def _pieces(text: str, ids: list[int], offsets: list[tuple[int, int]]) -> list[Piece]:
     """Merge tokens until every piece begins and ends between two graphemes."""
+    from wcwidth import iter_graphemes  # only where text is cut
+
     cuts = set(accumulate(map(len, iter_graphemes(text))))
     pieces: list[Piece] = []
     begin = 0

@@ -215,7 +215,7 @@ def test_a_painter_outlives_the_builds_that_it_was_lent_to(data: Path, tmp_path:
     first = lent.picture(BLANK)
     (process,) = lent._processes
     for _ in range(2):
-        build = Build.open(data, listed, tmp_path / ".build", tmp_path / "site", painter=lent)
+        build = Build.open(data, listed, tmp_path / ".build", tmp_path / "site", painter=lent, lent=True)
         assert build.painter is lent and build.site.gallery.painter is lent
         build.close()
     lent.forget()

@@ -36,6 +36,7 @@ from hooks.numbers.book import Book
 from hooks.numbers.expressions import DEEPEST, LONGEST, parse
 from hooks.numbers.formatting import SPACE, UNITS
 from hooks.pictures import sheets
+from hooks.publication.published import dump
 from hooks.writing.provenance import rows
 from tests.publish import fixture_data
 from tests.publish.fixture_data import ROOT
@@ -369,9 +370,10 @@ def publish(
         build.end()
         build.take({"page.md": html})
         html = build.complete("page.md", html)
+        html = dict(build.last()).get("page.md", html)
         assert build.errors == (), build.errors[0]
         shutil.rmtree(site_dir, ignore_errors=True)
-        build.end_site(site_dir)
+        build.end_site(site_dir, dump(build.published()))
     finally:
         build.close()
     files = {str(path.relative_to(site_dir)): path for path in site_dir.rglob("*") if path.is_file()}

@@ -77,7 +77,7 @@ class Site:
                 contents[uri] = html if known is None else known.left["html"]
                 build.end()
             assert not build.errors, [str(error) for error in build.errors]
-            pages = {uri: build.complete(uri, contents[uri]) for uri in sorted(contents)}
+            pages = {uri: build.complete(uri, contents[uri]) for uri in sorted(contents)} | dict(build.last())
             published = dump(build.published())
             build.remember(good=good)
             return Built(pages, build.site.files, published, rendered)

@@ -27,7 +27,7 @@ KINDS = {
     "series": "measured, a series",
     "derived": "derived by a formula",
     "range": "range over cells",
-    "computed": "computed from published sizes",
+    "computed": "computed from sizes",
     "published": "published size",
     "cited": "cited",
     "retired": "no longer stated",

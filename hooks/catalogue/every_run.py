@@ -167,8 +167,14 @@ def _refusals(samples: list[Sample]) -> Iterator[Refused]:
             reasons.setdefault(key, []).append(refusal.reason)
     ordered = sorted(found.items(), key=lambda item: (item[0][0], -item[1].total(), item[0]))
     for key, cells in ordered:
-        words = tuple(cell_words(keys_of(cell)) for cell in cells)
+        words = tuple(cell_words(keys_of(cell)) for cell in sorted(cells, key=_by_size))
         yield Refused(key[1], together(reasons[key]), key[0], cells.total(), words)
+
+
+def _by_size(cell: Cell) -> tuple[str, int, int, str]:
+    """By experiment, batch and length: samples come in the order of their rounds."""
+    experiment, batch, prompt_tokens, context_tokens, _, mode = cell
+    return experiment, batch, prompt_tokens or context_tokens or 0, mode
 
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")

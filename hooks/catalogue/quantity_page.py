@@ -75,7 +75,7 @@ def page(
         kind=KINDS[entry.kind],
         interval=entry.now.interval_text(),
         rows=[
-            (name, _run_link(text, entry, uri) if name == "Run" else text)
+            (name, _linked(name, text, entry, uri))
             for name, text in provenance.rows(entry.now)
             if name not in _ELSEWHERE
         ],
@@ -92,6 +92,7 @@ def page(
             (run, value, run.id in stated, _marker(run, value, groups, run.id in stated, of))
             for run, value in entry.runs[:ROWS]
         ],
+        timed=entry.kind != "computed",
         titles=titles,
         count=len(entry.runs),
         samples=samples,
@@ -185,6 +186,8 @@ def _said(drawn: Sequence[tuple[Run, Value]], group: Series, of: Comparable) -> 
     first, last = found[-1], found[0]
     if len(found) == 1:
         return f"one run, {last[1].text}"
+    if first[1].text == last[1].text:
+        return f"{len(found)} runs, {first[1].text} in the first and in the last"
     if first[0].date == last[0].date:
         return f"{len(found)} runs on {last[0].date}, {first[1].text} in the first and {last[1].text} in the last"
     return f"{len(found)} runs, {first[1].text} on {first[0].date} and {last[1].text} on {last[0].date}"
@@ -199,9 +202,13 @@ def _marker(
     return Markup(timeline.marker(groups[of[run.id]], stated=stated))
 
 
-def _run_link(text: str, entry: Entry, uri: str) -> Markup | str:
-    known = {run.id for run in entry.now.runs}
-    return Markup(f'<a href="{link(run_path(text), uri)}">{escaped(text)}</a>') if text in known else text
+def _linked(name: str, text: str, entry: Entry, uri: str) -> Markup | str:
+    """What a row of facts says: as a link, where that is a run with a page or an address."""
+    if name == "Run" and text in {run.id for run in entry.now.runs}:
+        return Markup(f'<a href="{link(run_path(text), uri)}">{escaped(text)}</a>')
+    if name == "Address" and text.startswith(("https://", "http://")):
+        return Markup(f'<a href="{escaped(text)}">{escaped(text)}</a>')
+    return text
 
 
 def _link(entry: Entry) -> Link:

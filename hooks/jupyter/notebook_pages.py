@@ -25,6 +25,7 @@ __all__ = ["Notebook", "PublishError"]
 _PRINTED = re.compile(r'<script type="application/json">(.*?)</script>')
 _BLOCKED = ("style", "link", "iframe")
 _HIDDEN = "hide-input"
+_NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:e[-+]\d+)?|NaN|<NA>")
 """Tag of a code cell whose code the page leaves out."""
 
 
@@ -187,6 +188,9 @@ def _cleaned(output: BeautifulSoup) -> str:
         item.attrs.pop("style", None)  # the site's policy has none of it
         if item.name == "table" and "dataframe" in item.get_attribute_list("class"):
             item.attrs.pop("border", None)
+            cells = [cell.get_text(strip=True) for cell in item.select("tbody td")]
+            if all(_NUMBER.fullmatch(cell) for cell in cells if cell):
+                item["class"] = "dataframe of-numbers"
         elif item.name == "th":
             item.attrs.pop("halign", None)  # of pandas; HTML has no such attribute
             if not item.get_text(strip=True):

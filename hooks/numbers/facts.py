@@ -9,6 +9,7 @@ from hooks.data.store import Store
 from hooks.errors import PublishError, nearest
 from hooks.numbers import model_facts
 from hooks.numbers.estimates import Estimate
+from hooks.numbers.formatting import UNITS
 from hooks.numbers.readings import Reading
 
 
@@ -37,14 +38,15 @@ def _cited(store: Store, id_: str) -> Reading:
     for name, record in store.cited.items():
         for value in record["values"]:
             if words == f"{name}.{value['name']}":
+                show, digits = _shown_as_cited(value["value"], value["unit"])
                 return Reading(
                     id=id_,
                     title=value["meaning"],
                     meaning=value["meaning"],
                     unit=value["unit"],
                     kind="cited",
-                    show="exact",
-                    digits=_digits_as_cited(value["value"]),
+                    show=show,
+                    digits=digits,
                     estimate=Estimate(value["value"]),
                     low=value["value"] if "high" in value else None,
                     high=value.get("high"),
@@ -117,6 +119,14 @@ def _tokenizer_fact(store: Store, id_: str) -> Reading:
     )
 
 
-def _digits_as_cited(value: float) -> int | None:
-    """Significant digits that the source printed; None for a whole number, which is shown whole."""
-    return None if float(value).is_integer() else len(repr(value).replace(".", "").lstrip("-0"))
+def _shown_as_cited(value: float, unit: str) -> tuple[str, int | None]:
+    """How a cited number is shown, with all digits that its source printed.
+
+    Significant digits are None for a whole number, which is shown whole. One of millions whose unit takes a prefix is
+    shown with that: 4.8 TB/s, where 4,800,000,000,000 bytes/s would have to be counted.
+    """
+    if not float(value).is_integer():
+        return "exact", len(repr(value).replace(".", "").lstrip("-0"))
+    if abs(value) >= 1e6 and unit in UNITS and len(UNITS[unit].prefixes) > 1:
+        return "si", len(f"{value:.0f}".strip("-0"))
+    return "exact", None

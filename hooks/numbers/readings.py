@@ -245,7 +245,7 @@ def end_of(reading: Reading, end: str | None) -> float:
 
 def cell_words(cell: Mapping[str, Any]) -> str:
     """A cell, or part of one, in words: `decode, 500 tokens deep, batch 1, float32, eager`."""
-    words = [str(cell["experiment"])] if "experiment" in cell else []
+    words = [str(cell["experiment"]).replace("kv_cache", "KV cache")] if "experiment" in cell else []
     mode = [str(cell["mode"]).replace("_", " ")] if "mode" in cell else []
     if cell.get("experiment") == "idle":
         return ", ".join([*words, *mode])

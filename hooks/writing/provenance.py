@@ -147,7 +147,8 @@ def number(
     made = box(name, reading.title, rows(reading, style))
     if page.catalogued:
         target = relative(f"data/quantities/{reading.id}.html", page.uri)
-        link = element("a", {"href": target}, "Every run, samples, history")
+        more = "Every run, samples, history" if reading.runs else "Where it is stated, history"
+        link = element("a", {"href": target}, more)
         made.append(element("span", {"class": "provenance-row provenance-more"}, link))
     wrapper.append(made)
     return wrapper

@@ -109,7 +109,7 @@ def test_a_notebook_looks_like_the_other_pages(good: Project) -> None:
     assert page.count("<script") == good.read("index.html").count("<script")
     assert page.count('<div class="cell-output">') == 5
     assert "13.000 s &lt;b&gt;" in page
-    assert '<table class="dataframe">' in page
+    assert '<table class="dataframe of-numbers">' in page
     assert page.count(' class="chart" ') == 3
     assert 'href="#samples"' in page, "its headings are in the table of contents"
 

@@ -1,7 +1,7 @@
 """Which files a notebook's kernel reads, and what it does that no file shows. Knows nothing of the data's meaning.
 
-A kernel of the build is told to `watch`, by the profile that it is started with. After each cell it sends what it has
-read anew as an element in the cell's output, which the build takes out again.
+A kernel of the build is told to `watch` when it is made. After each cell it sends what it has read anew as an element
+in the cell's output, which the build takes out again.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def watch(*ignored: str) -> None:
     global _ignored
     from IPython.core.getipython import get_ipython
 
-    sockets = os.environ.get("JUPYTER_RUNTIME_DIR") or os.devnull
-    _ignored = (*ignored, sockets, sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/")
+    _ignored = (*ignored, sys.prefix, sys.base_prefix, "/proc/", "/sys/", "/dev/")
     shell = get_ipython()
     assert shell is not None, "watch() is for a kernel"
     sys.addaudithook(_heard)

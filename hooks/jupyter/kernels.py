@@ -1,124 +1,108 @@
-"""How mkdocs-jupyter's kernels start, are found ready and end: without needless waiting. Executes no cell.
+"""The kernel that mkdocs-jupyter executes a notebook with: IPython's own, in the process that executes it.
 
-jupyter_client has a new kernel print for a fifth of a second, in case somebody wants to read it, and looks ten times a
-second whether one has ended.
+A kernel is mostly a process of its own, which is started, found ready, talked to over sockets and ended. Here each
+notebook already has a process of its own (`hooks.jupyter.nursery`), and the messages go no further than that.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import time
-from contextlib import suppress
-from importlib.metadata import EntryPoint
-from pathlib import Path
-from queue import Empty
-from typing import Any
-from uuid import uuid4
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
-from jupyter_client.asynchronous.client import AsyncKernelClient
-from jupyter_client.manager import AsyncKernelManager
-from jupyter_client.provisioning.factory import KernelProvisionerFactory
-from jupyter_client.provisioning.local_provisioner import LocalProvisioner
-from traitlets import Type, Unicode, default
+from ipykernel.inprocess.blocking import BlockingInProcessKernelClient
+from ipykernel.inprocess.ipkernel import InProcessKernel
+from ipykernel.inprocess.manager import InProcessKernelManager
+from ipykernel.iostream import OutStream
+from traitlets import DottedObjectName, Instance, default
 
-from hooks.jupyter.nursery import CAN_FORK, LAUNCHER, Nursery
+from hooks.caching import opened
 
-_END_S = 2.0
-"""How long to wait for a killed kernel; then it is left to itself."""
+T = TypeVar("T")
 
-
-class Client(AsyncKernelClient):
-    """A client that is ready as soon as the kernel has answered and is heard."""
-
-    async def wait_for_ready(self, timeout: float | None = None) -> None:
-        """Wait for the first answer. What else the kernel says of itself answers no cell, and nbclient passes it over.
-
-        Raises:
-            RuntimeError: The kernel has ended, or the time is over.
-        """
-        begin = time.monotonic()
-        while timeout is None or time.monotonic() - begin < timeout:
-            self.kernel_info()
-            with suppress(Empty):
-                answer = await self.get_shell_msg(timeout=1)
-                await self.get_iopub_msg(timeout=0.2)
-                self._handle_kernel_info_reply(answer)
-                return
-            if not await self.is_alive():
-                raise RuntimeError("the kernel died before it answered")
-        raise RuntimeError(f"the kernel did not answer in {timeout} seconds")
+_cells: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+"""What the main thread is to do next; None where nothing more comes."""
 
 
-class Manager(AsyncKernelManager):
-    """A kernel that is talked to over sockets in a folder of its own: TCP may give two that start at once one port."""
+def executing(work: Callable[[], T]) -> T:
+    """Do the work, which has cells executed, in another thread; this one executes them: await and signals want that."""
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(work)
+        result.add_done_callback(lambda _: _cells.put(None))
+        while (cell := _cells.get()) is not None:
+            cell()
+    return result.result()
 
-    client_factory = Type(Client, klass=AsyncKernelClient)
-    transport = Unicode("ipc" if CAN_FORK else "tcp")
 
-    @default("ip")
-    def _own_sockets(self) -> str:
-        return str(Path(os.environ["JUPYTER_RUNTIME_DIR"]) / uuid4().hex[:8]) if CAN_FORK else "127.0.0.1"
+def _in_main_thread(work: Callable[..., T], *args: Any, **options: Any) -> T:
+    done: Future[T] = Future()
 
-
-class _Kernel:
-    """A forked kernel as jupyter_client sees a process: what it uses of subprocess.Popen."""
-
-    stdin = stdout = stderr = None
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def poll(self) -> int | None:
+    def run() -> None:
         try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return 0
-        return None
+            done.set_result(work(*args, **options))
+        except BaseException as error:
+            done.set_exception(error)
 
-    def wait(self) -> int:
-        return 0
-
-    def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-    def terminate(self) -> None:
-        os.kill(self.pid, signal.SIGTERM)
+    _cells.put(run)
+    return done.result()
 
 
-class Forked(LocalProvisioner):
-    """Starts a kernel by a fork of the nursery; all else is as with any local kernel."""
+class _Receiving:
+    """What ipykernel asks of the thread that receives messages, which this kernel does without."""
 
-    nursery: Nursery
-    process: Any = None
-
-    async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
-        """Start the kernel that the command means."""
-        if LAUNCHER not in cmd:
-            return await super().launch_kernel(cmd, **options)
-        environment = {name: str(value) for name, value in options.get("env", os.environ).items()}
-        folder = str(options.get("cwd") or Path.cwd())
-        pid = self.nursery.start(cmd[cmd.index(LAUNCHER) + 1 :], folder, environment)
-        self.process = _Kernel(pid)
-        self.pid = self.pgid = pid
-        return self.connection_info
-
-    async def kill(self, restart: bool = False) -> None:
-        """Kill the kernel, and see that it has ended."""
-        await super().kill(restart)
-        begin = time.monotonic()
-        while await self.poll() is None and time.monotonic() - begin < _END_S:
-            await asyncio.sleep(0.002)
+    parent_thread = threading.main_thread()
 
 
-def use(nursery: Nursery) -> None:
-    """Have jupyter_client start kernels of this process so, from now on."""
-    Forked.nursery = nursery
-    factory = KernelProvisionerFactory.instance()
-    name = "spliced-forked"
-    factory.provisioners[name] = EntryPoint(name, f"{__name__}:{Forked.__name__}", factory.GROUP_NAME)
-    factory.default_provisioner_name = name
+class Kernel(InProcessKernel):
+    """A kernel that hears what other processes print, too, and awaits, as one in a process of its own does."""
+
+    shell_channel_thread = Instance(_Receiving, ())
+    _supports_kernel_subshells = False
+
+    @default("stdout")
+    def _hear_output(self) -> OutStream:
+        return OutStream(self.session, self.iopub_thread, "stdout")  # type: ignore[no-untyped-call]
+
+    @default("stderr")
+    def _hear_errors(self) -> OutStream:
+        return OutStream(self.session, self.iopub_thread, "stderr")  # type: ignore[no-untyped-call]
+
+
+class Client(BlockingInProcessKernelClient):
+    """A client of such a kernel, which is ready once it is there."""
+
+    def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Nothing to wait for."""
+
+    def execute(self, *args: Any, **options: Any) -> str:
+        """Execute a cell."""
+        message: str = _in_main_thread(super().execute, *args, **options)
+        return message
+
+    def kernel_info(self) -> str:
+        """Ask the kernel about itself."""
+        message: str = _in_main_thread(super().kernel_info)
+        return message
+
+
+class Manager(InProcessKernelManager):
+    """Starts the kernel as nbclient asks for it, in the folder of the notebook."""
+
+    client_class = DottedObjectName(f"{__name__}.{Client.__name__}")
+
+    def start_kernel(self, *, cwd: str = ".", **_: Any) -> None:
+        """Start it, and note from now on what is read."""
+        os.chdir(cwd)
+        packages = (at for at, path in enumerate(sys.path) if path.endswith("-packages"))
+        sys.path.insert(next(packages, len(sys.path)), "")  # where IPython has the working folder
+        self.kernel = Kernel(parent=self, session=self.session)  # type: ignore[no-untyped-call]
+        sys.stdout, sys.stderr = self.kernel.stdout, self.kernel.stderr
+        opened.watch(os.environ["IPYTHONDIR"])
+
+    def shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
+        """The process is about to end, and the kernel with it."""
+        super().shutdown_kernel()  # type: ignore[no-untyped-call]

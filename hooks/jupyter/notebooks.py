@@ -21,6 +21,8 @@ from hooks.numbers.book import Book
 _CODE = (
     "jupyter/notebook_pages.py",
     "jupyter/execution.py",
+    "jupyter/nursery.py",
+    "jupyter/kernels.py",
     "jupyter/mkdocs_html/notebook.html.j2",
     "caching/opened.py",
 )

@@ -1,93 +1,168 @@
-"""The process from which kernels are forked: it has imported what notebooks import, and has run no cell.
+"""The process that executes notebooks: it imports what they import, runs no cell, and each notebook gets a copy of it.
 
-A kernel and what a notebook imports take a second and a half of processor time each time they are started anew. Here
-one process imports them and reads the data, and each kernel begins as a copy of it: a notebook finds in it what it
-would find in a kernel of its own. It is forked before anything else is imported, so that both go on at once.
+A kernel, what a notebook imports and mkdocs-jupyter take a second of processor time each time they are started anew.
+Here one process imports them and reads the data, and each notebook is executed and made HTML in a copy of it, which
+then ends: a notebook finds in it what it would find in a process of its own. Where processes cannot be copied, each
+notebook has one that begins anew.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
+import multiprocessing
 import os
-import signal
 import sys
-import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NoReturn
+from dataclasses import asdict
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hooks.errors import Place, PublishError
 
 IMPORTED = (
-    "ipykernel.kernelapp",
-    "ipykernel.ipkernel",
+    "mkdocs_jupyter.nbconvert2",
+    "bs4",
+    "hooks.jupyter.kernels",
+    "hooks.jupyter.notebook_pages",
     "ipykernel.debugger",  # each kernel would import it when it starts
     "pandas",
     "altair",
     "hooks.notebook",
 )
-"""What a kernel has before its first cell. To a notebook that imports none of it, it is not there."""
-
-LAUNCHER = "ipykernel_launcher"
-"""The module that a command to start a kernel names."""
+"""What a process has before the first cell. To a notebook that imports none of it, it is not there."""
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
-"""Whether a process can be copied here. Where it cannot, kernels start as always."""
+"""Whether a process can be copied here."""
+
+AT_ONCE = max(2, os.cpu_count() or 1)
+"""How many notebooks run at once."""
+
+TEMPLATES = Path(__file__).resolve().parent
+"""The folder with the template by which mkdocs-jupyter makes HTML of a notebook."""
+
+Job = Sequence[str]
+"""Path and name of a notebook."""
+
+Result = dict[str, Any]
+"""What became of a notebook, as JSON values: its path, and outputs and reads or an error's report."""
 
 
-class Nursery:
-    """That process, forked here: call this before there are threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        wish_read, wish_write = os.pipe()
-        pid_read, pid_write = os.pipe()
-        if os.fork() == 0:
-            os.close(wish_write)
-            os.close(pid_read)
-            _serve(wish_read, pid_write)
-            os._exit(0)
-        os.close(wish_read)
-        os.close(pid_write)
-        self._wishes, self._pids = os.fdopen(wish_write, "w"), os.fdopen(pid_read)
-
-    def start(self, command: list[str], folder: str, environment: dict[str, str]) -> int:
-        """Fork a kernel; returns its process id."""
-        with self._lock:
-            self._wishes.write(json.dumps([command, folder, environment]) + "\n")
-            self._wishes.flush()
-            return int(self._pids.readline())
+def main(jobs: Sequence[Job]) -> None:
+    """Execute the notebooks; print a JSON line for each as it ends. Ends when its input does."""
+    outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever else prints must not get between our lines
+    if CAN_FORK:
+        _prepare()
+    over = [0] if os.name == "posix" else []  # our input: it ends where the build does
+    for result in _executed(jobs, over):
+        outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
+        outgoing.flush()
 
 
-def _serve(wishes: int, pids: int) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # kernels that end leave nothing
+def _prepare() -> None:
+    """Have all in memory that notebooks want. What is here stays, so looking for garbage in it would be in vain, and
+    would have each copy of the process copy that memory, too."""
+    gc.disable()
     for name in IMPORTED:
         with suppress(Exception):  # what is wrong with it is the cell's to say, which imports it
             importlib.import_module(name)
     with suppress(Exception):
         sys.modules["hooks.notebook"]._book()
-    with os.fdopen(wishes) as incoming, os.fdopen(pids, "w") as outgoing:
-        for line in incoming:
-            command, folder, environment = json.loads(line)
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    _become_kernel(command, folder, environment)
-                finally:
-                    os._exit(1)
-            outgoing.write(f"{pid}\n")
-            outgoing.flush()
+    with TemporaryDirectory() as folder:
+        _convert_nothing(Path(folder))
+    gc.freeze()
 
 
-def _become_kernel(command: list[str], folder: str, environment: dict[str, str]) -> NoReturn:
-    nursery = os.getppid()
-    os.setsid()
-    os.closerange(3, 64)  # the pipes of the nursery, and of whoever started it
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    sys.argv = [LAUNCHER, *command, f"--IPKernelApp.parent_handle={nursery}"]
-    from ipykernel.kernelapp import IPKernelApp
+def _convert_nothing(folder: Path) -> None:
+    """Have mkdocs-jupyter compile what it wants for each notebook, by making HTML of one with nothing in it."""
+    path = folder / "empty.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}))
+    _html(str(path))
 
-    IPKernelApp.launch_instance()
+
+def _executed(jobs: Sequence[Job], over: Sequence[int]) -> Iterator[Result]:
+    """What became of each notebook, in the order in which they end; stops where something can be read from `over`."""
+    context: Any = multiprocessing.get_context("fork" if CAN_FORK else "spawn")
+    waiting, running = deque(jobs), dict[Connection, tuple[Any, Job]]()
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            receiver, sender = context.Pipe(duplex=False)
+            job = waiting.popleft()
+            process = context.Process(target=_run, args=(sender, *job))
+            process.start()
+            sender.close()
+            running[receiver] = process, job
+        for ready in wait([*running, *over]):
+            if not isinstance(ready, Connection):
+                for process, _ in running.values():
+                    process.kill()
+                return
+            process, (path, name) = running.pop(ready)
+            try:
+                with ready:
+                    result = ready.recv()
+            except EOFError:
+                process.join()
+                error = _not_to_its_end(name, f"its process ended with exit code {process.exitcode}")
+                result = {"path": path, "error": asdict(error.report)}
+            yield result
+
+
+def _run(answers: Connection, path: str, name: str) -> None:
+    """The process of one notebook. It ends at once, whatever the cells have left running in it."""
+    from hooks.jupyter import kernels
+
+    gc.enable()
+    answers.send(kernels.executing(partial(_execute, path, name)))
     os._exit(0)
+
+
+def _execute(path: str, name: str) -> Result:
+    from nbclient.exceptions import CellExecutionError
+
+    from hooks.jupyter.notebook_pages import Notebook
+
+    try:
+        notebook = Notebook.read(Path(path), name)
+        try:
+            html = _html(path, execute=True, kernel_name="python3", allow_errors=False)
+        except CellExecutionError as error:
+            raise notebook.raised(error) from error
+        except Exception as error:  # whatever it is, it must reach the build
+            raise _not_to_its_end(name, f"{type(error).__name__}: {str(error)[:300]}") from error
+        outputs, reads = notebook.outputs(html)
+    except PublishError as error:
+        return {"path": path, "error": asdict(error.report)}
+    return {"path": path, "outputs": outputs, "reads": reads}
+
+
+def _not_to_its_end(name: str, found: str) -> PublishError:
+    return PublishError(
+        "the notebook did not run to its end",
+        place=Place(name),
+        expected="cells that end, and a process that outlives them",
+        found=found,
+        mend="run it in Jupyter and see which cell stops",
+    )
+
+
+def _html(path: str, **options: Any) -> str:
+    """What mkdocs-jupyter makes of a notebook by our template."""
+    from mkdocs_jupyter.config import settings
+    from mkdocs_jupyter.nbconvert2 import nb2html
+
+    settings.templates_dir = str(TEMPLATES)
+    html: str = nb2html(path, custom_mathjax_url="", **options)
+    return html
+
+
+if __name__ == "__main__":
+    with os.fdopen(0, "rb", buffering=0) as incoming:  # unbuffered: `wait` sees its end
+        main(json.loads(incoming.readline()))

@@ -15,6 +15,7 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 import markdown
 
@@ -24,7 +25,7 @@ from hooks.data import store
 from hooks.errors import Place as ErrorPlace
 from hooks.errors import PublishError, PublishErrors
 from hooks.extension import Site, SplicedExtension
-from hooks.jupyter import execution
+from hooks.jupyter import execution, nursery
 from hooks.jupyter.notebook_pages import Notebook
 from hooks.numbers import quantities
 from hooks.numbers.book import Book
@@ -436,13 +437,19 @@ def _notebook(*cells: str) -> str:
     )
 
 
-def _executed(*cells: str) -> Case:
-    """A notebook executed as a build does it, in this process."""
+def _executed(*cells: str, copied: bool = False) -> Case:
+    """A notebook executed as a build does it, in this process or in a copy of it."""
 
     def make(place: Workplace) -> object:
         path = place.folder / "note.ipynb"
         path.write_text(_notebook(*cells), encoding="utf-8")
-        found = execution._execute(str(path), "docs/notes/note.ipynb")
+        job, data = (str(path), "docs/notes/note.ipynb"), place.folder / "site_data"
+        if copied:
+            made = execution.environment(place.folder / "ipython", data, place.folder / "quantities.toml")
+            with patch.dict(os.environ, made):
+                found = next(nursery._executed([job], []))
+        else:
+            found = nursery._execute(*job)
         if "error" in found:
             raise execution._error(found["error"])
         return found
@@ -456,6 +463,7 @@ CASES |= {
         "from IPython.display import HTML\nHTML('<div id=\"x\"></div><script>draw()</script>')"
     ),
     "notebook-dies": _executed("import os\nos._exit(3)"),
+    "notebook-ends-its-process": _executed("import os\nos._exit(3)", copied=True),
 }
 
 

@@ -13,7 +13,7 @@ from mkdocs_jupyter.config import settings
 from mkdocs_jupyter.nbconvert2 import nb2html
 
 from hooks.errors import PublishError
-from hooks.jupyter import execution
+from hooks.jupyter import nursery
 from hooks.jupyter.notebook_pages import Notebook
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -52,7 +52,7 @@ def write(folder: Path, *outputs: dict[str, Any]) -> Path:
 
 
 def shown(path: Path) -> dict[int, str]:
-    return Notebook.read(path, "note.ipynb").outputs(execution._html(str(path)))[0]
+    return Notebook.read(path, "note.ipynb").outputs(nursery._html(str(path)))[0]
 
 
 def test_outputs_are_what_mkdocs_jupyter_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_one_module_knows_mkdocs() -> None:
 
 
 def test_one_module_knows_mkdocs_jupyter() -> None:
-    assert [path.name for path in modules() if "mkdocs_jupyter" in imported(path)] == ["execution.py"]
+    assert [path.name for path in modules() if "mkdocs_jupyter" in imported(path)] == ["nursery.py"]
 
 
 def test_the_reader_sees_imports_of_every_kind(tmp_path: Path) -> None:

@@ -458,7 +458,7 @@ def test_a_cell_that_raises_stops_the_build(tmp_path: Path) -> None:
     """mkdocs-jupyter publishes the traceback unless told otherwise, and a strict build passes."""
     project = make(tmp_path / "project", "# Home\n", "raise ValueError('no')")
     assert project.build().code != 0
-    edit(project, "hooks/jupyter/execution.py", "allow_errors=False", "allow_errors=True")
+    edit(project, "hooks/jupyter/nursery.py", "allow_errors=False", "allow_errors=True")
     assert project.build().code == 0
     assert "ValueError" in project.read("notes/note.html")
 

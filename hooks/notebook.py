@@ -179,7 +179,7 @@ def picture(drawing: Any, *, name: str, title: str, finding: str, table: pd.Data
     made = charts.Chart(
         name=name,
         title=title,
-        finding=finding,
+        finding=formatting.unbroken(finding),
         note="",
         columns=columns,
         rows=rows,

@@ -10,8 +10,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from hooks.charts.words import listed
 from hooks.markup import escaped, relative
 from hooks.numbers import expressions
+from hooks.numbers.formatting import SPACE, unbroken
 
 QUANTITIES = "data/quantities"
 RUNS = "data/runs"
@@ -62,8 +64,8 @@ def size_words(size_bytes: int) -> str:
     for power, symbol in ((6, "MB"), (3, "kB")):
         if size_bytes >= 10**power:
             shown = size_bytes / 10**power
-            return f"{shown:.1f} {symbol}" if shown < 10 else f"{shown:,.0f} {symbol}"
-    return f"{size_bytes} bytes"
+            return f"{shown:.1f}{SPACE}{symbol}" if shown < 10 else f"{shown:,.0f}{SPACE}{symbol}"
+    return f"{size_bytes}{SPACE}bytes"
 
 
 @lru_cache(maxsize=1)
@@ -81,9 +83,11 @@ def _environment() -> Environment:
         "run_path": run_path,
         "page_path": page_path,
         "link": link,
+        "SPACE": SPACE,
         "LICENCE": LICENCE,
         "LICENCE_URL": LICENCE_URL,
     }
+    made.filters |= {"listed": listed, "unbroken": unbroken}
     return made
 
 

@@ -9,6 +9,7 @@ from hooks.charts.chart import Asked
 from hooks.drawings.marks import Roof
 from hooks.errors import PublishError
 from hooks.numbers.ceilings import Ceiling
+from hooks.numbers.formatting import SPACE
 from hooks.numbers.readings import Reading
 
 
@@ -41,7 +42,7 @@ def bands(ceilings: Sequence[Ceiling]) -> str:
         return "No ceilings were measured in this run. "
     counts = [f"{len(ceiling.values):,} measurements of {ceiling.name}" for ceiling in ceilings]
     told = (
-        "the middle 90 %"
+        f"the middle 90{SPACE}%"
         if all(len(ceiling.values) >= 20 for ceiling in ceilings)
         else "from the least to the most"
     )

@@ -125,7 +125,7 @@ def _mode(name: str) -> str:
 
 def _step(name: str) -> str:
     mode = name.removeprefix("decode").removeprefix(", ")
-    return f"A step in mode {mode}" if mode else "A decode step"
+    return f"A step in {mode} mode" if mode else "A decode step"
 
 
 def _draw(shares: Sequence[Series], narrow: bool) -> Lines:

@@ -179,7 +179,8 @@ def _growth(series: Series) -> str:
     """The finding of one line over its depths."""
     if not series.good:
         return series.nothing()
-    step = "A decode step" + series.name.removeprefix("decode").replace(", ", " in mode ")
+    mode = series.name.removeprefix("decode").removeprefix(", ")
+    step = f"A decode step in {mode} mode" if mode else "A decode step"
     (shallow, first), *_ = sorted(series.good.items())
     deep, last = max(series.good.items())
     if shallow == deep:

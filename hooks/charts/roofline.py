@@ -62,7 +62,7 @@ def roofline(asked: Asked) -> Chart:
     notes = (
         words.bars([point.rate for point in points]),
         bands(ceilings),
-        "Both axes are logarithmic. Operations and bytes are counted from the model's sizes. ",
+        "Both axes are logarithmic. Operations and bytes are counted from the model’s sizes. ",
         f"Dashed: {cited.meaning} ({as_cited(cited)}), cited and not measured. " if cited else "",
         words.missing((point.series, _where(point), point.rate) for point in points),
         words.not_counted(point.rate for point in points),
@@ -154,7 +154,7 @@ def _modes(points: Sequence[Point]) -> list[str]:
     if len(alike) > 1 or not nearest[0]:
         return [_reached(point) for point in points]
     shares = [
-        f"{each[1].text('percent')} in mode {point.cell['mode']}"
+        f"{each[1].text('percent')} in {point.cell['mode']} mode"
         for point, each in zip(points, nearest, strict=True)
         if each
     ]
@@ -165,7 +165,7 @@ def _modes(points: Sequence[Point]) -> list[str]:
 
 def _reached(point: Point) -> str:
     """Which ceiling a cell comes closest to, and how close."""
-    does = f"{_does(point)} in mode {point.cell['mode']}"
+    does = f"{_does(point)} in {point.cell['mode']} mode"
     if not point.nearest:
         return f"{does}. Its share of the ceilings is not known: {next(iter(point.shares.values())).text()}."
     name, share = point.nearest

@@ -49,7 +49,7 @@ def samples(asked: Asked) -> Chart:
     unit, suffix = reading.unit, _SUFFIX.get(reading.unit, "_flop_per_s")
     return Chart(
         name="samples",
-        title=words.titled(f"{TITLE} of: {reading.title}", asked.run),
+        title=words.titled(f"{TITLE}: {reading.title}", asked.run),
         finding=_finding(shots, reading),
         note=("" if not drawn else _note(shots, reading)) + words.where(asked),
         columns=(
@@ -146,7 +146,7 @@ def _finding(shots: Sequence[Shot], reading: Reading) -> str:
         f"Within a process they differ by up to {_share(statistics.median(spreads))} (in the middle process)"
     )
     if len(medians) > 1:
-        text += f", and the processes' medians by up to {_share(between)}"
+        text += f", and the processes’ medians by up to {_share(between)}"
     numbers = {state: sum(shot.state == state for shot in shots) for state in (WARM_UP, REFUSED)}
     aside = [f"{number} {words.plural(state, number)}" for state, number in numbers.items() if number]
     return f"{text}. Not counted: {words.listed(aside)}." if aside else f"{text}."
@@ -165,7 +165,7 @@ def _note(shots: Sequence[Shot], reading: Reading) -> str:
     outside = [shot for shot in shots if shot.value is not None and not low <= shot.value <= high]
     text = "Filled: counts. Hollow: warm-up. Cross: refused. Bars: medians of the processes. "
     if reading.low is not None:
-        text += "Band: 95 % prediction interval for the median of one more process. "
+        text += f"Band: 95{formatting.SPACE}% prediction interval for the median of one more process. "
     text += "The axis does not begin at zero. "
     if outside:
         values = [shot.value for shot in outside if shot.value is not None]

@@ -56,7 +56,7 @@ def bars(readings: Iterable[Reading]) -> str:
     """What the bars are, or why there are none."""
     found = [reading for reading in readings if reading.value is not None]
     if any(reading.low is not None for reading in found):
-        return "Bars: 95 % prediction interval over processes. "
+        return f"Bars: 95{formatting.SPACE}% prediction interval over processes. "
     return "No intervals: fewer than 3 processes. "
 
 
@@ -70,7 +70,10 @@ def where(asked: Asked) -> str:
         imported = (
             f"Imported from {origin['program']}{version} ({origin['file']}), not measured by this site. "
         )
-    return f"{imported}{asked.book.title_of(run.model)} with {run.weights}; {run.machine}; {run.date}."
+    return (
+        f"{imported}{asked.book.title_of(run.model)} with {run.weights}; "
+        f"{formatting.unbroken(run.machine)}; {run.date}."
+    )
 
 
 def titled(title: str, run: Run) -> str:

@@ -22,13 +22,13 @@ def roofline(drawing: Roofline) -> Any:
         "x:Q",
         title="Operations for each byte",
         scale=alt.Scale(type="log", domain=[inside.left, inside.right], nice=False),
-        axis=alt.Axis(values=log_ticks(inside.left, inside.right, (1,)), grid=False, format="~g"),
+        axis=alt.Axis(values=log_ticks(inside.left, inside.right, (1,)), grid=False, format=",~g"),
     )
     y = alt.Y(
         "y:Q",
         title=drawing.y_title,
         scale=alt.Scale(type="log", domain=[inside.bottom, inside.top], nice=False),
-        axis=alt.Axis(values=log_ticks(inside.bottom, inside.top, (1,)), format="~r"),
+        axis=alt.Axis(values=log_ticks(inside.bottom, inside.top, (1,)), format=",~r"),
     )
     layers = roofs_of(roofs, inside, narrow, x, y)
     lines = [
@@ -83,7 +83,7 @@ def _names(spots: Sequence[Spot], x: Any, y: Any, color: Any) -> Any:
         (beside[:1], "left", "bottom", 9, 5),
         (beside[1:], "left", "top", 9, -5),
         (below, "right", "top", 17, 24),
-        (left, "right", "bottom", -8, 2),
+        (left, "right", "middle", -8, 0),
     )
     return layer(
         *(

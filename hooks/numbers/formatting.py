@@ -9,11 +9,15 @@ where it was measured in too few processes to have one. Every function returns p
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 
 SPACE = "\N{NARROW NO-BREAK SPACE}"
 """Stands between number and unit, so that a line never breaks there."""
+
+_COUNTED = re.compile(r"(?<=\d) (?=[\w%])")
+"""Between a number and what it counts."""
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)
 """Wide enough for any float, so that nothing but the chosen place is rounded."""
@@ -231,3 +235,8 @@ def _digits(value: float, scale: Decimal, place: int) -> str:
         shown = shown.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
     text = f"{shown:,f}"
     return text.replace("-", MINUS) if shown else text.lstrip("-")
+
+
+def unbroken(text: str) -> str:
+    """Text in which a line breaks after no number that counts something: `2 cores, 24 GiB`."""
+    return _COUNTED.sub("\N{NO-BREAK SPACE}", text)

@@ -53,7 +53,7 @@ def facts(model: Mapping[str, Any]) -> dict[str, Fact]:
         name: Fact(model[name], unit, f"{what} of {title}, as published", computed=False)
         for name, unit, what in _PUBLISHED
     }
-    result["title"] = Fact(title, "text", "The model's name", computed=False)
+    result["title"] = Fact(title, "text", "The model’s name", computed=False)
     result["parameters"] = Fact(
         count,
         "1",
@@ -93,11 +93,11 @@ def facts(model: Mapping[str, Any]) -> dict[str, Fact]:
 TITLES = {
     "title": "name",
     "layers": "layers",
-    "hidden_size": "length of a token's vector",
+    "hidden_size": "length of a token’s vector",
     "intermediate_size": "width of the feed-forward part",
     "attention_heads": "attention heads",
     "kv_heads": "KV heads",
-    "head_size": "length of one head's vector",
+    "head_size": "length of one head’s vector",
     "vocab_rows": "rows of the embedding matrix",
     "max_positions": "longest context",
     "parameters": "parameters",
@@ -113,11 +113,11 @@ TITLES = {
 
 _PUBLISHED = (
     ("layers", "1", "Layers"),
-    ("hidden_size", "1", "Length of a token's vector"),
+    ("hidden_size", "1", "Length of a token’s vector"),
     ("intermediate_size", "1", "Width of the feed-forward part"),
     ("attention_heads", "1", "Attention heads"),
     ("kv_heads", "1", "Key-value heads"),
-    ("head_size", "1", "Length of one head's vector"),
+    ("head_size", "1", "Length of one head’s vector"),
     ("vocab_rows", "1", "Rows of the embedding matrix"),
     ("max_positions", "tokens", "Longest context"),
 )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hooks.data.records import Refusal, Run
 from hooks.errors import PublishError
 from hooks.numbers.book import Book
+from hooks.numbers.formatting import unbroken
 
 MOST = 12
 """Choices at most. A reader looks through no more, and each costs every build some time."""
@@ -42,7 +43,7 @@ class Choice:
 
 def label(run: Run, book: Book) -> str:
     """Machine, model and date of a run, for people."""
-    return f"{run.machine} · {book.title_of(run.model)} · {run.date}"
+    return f"{unbroken(run.machine)} · {book.title_of(run.model)} · {run.date}"
 
 
 def choices(book: Book) -> tuple[Choice, ...]:

@@ -22,6 +22,7 @@ from hooks.errors import PublishError
 from hooks.markup import element
 from hooks.numbers import model_facts
 from hooks.numbers.book import Book
+from hooks.numbers.formatting import unbroken
 from hooks.numbers.readings import Reading
 from hooks.widgets import calculator_words as words
 from hooks.widgets import footprint as footprints
@@ -145,7 +146,7 @@ def machines(book: Book) -> Iterator[Machine]:
         if read is not None and memory is not None:
             seen.add(run.record["machine"]["id"])
             bits = 8 * model_facts.BYTES_OF[run.record["model"]["dtype"]]
-            yield Machine(run.record["machine"]["id"], run.machine, read, memory, rate, bits)
+            yield Machine(run.record["machine"]["id"], unbroken(run.machine), read, memory, rate, bits)
     known = book.definitions.quantities
     for id_ in known:
         if card := _CARD.fullmatch(id_):

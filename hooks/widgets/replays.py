@@ -59,8 +59,8 @@ KINDS = (
 class Lane:
     """One lane: its words, the numbers behind it, its times in seconds.
 
-    `first` and `whole` are the times until the first and until the last token. A refused lane has no times. `alias`
-    names the run where it is not the page's.
+    `step` is the time for one token, `first` and `whole` are those until the first and until the last one. A refused
+    lane has no times. `alias` names the run where it is not the page's.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Lane:
     decode: Reading
     prefill: Reading | None
     prompt_tokens: int
+    step: Reading
     first: Reading
     whole: Reading
 
@@ -127,6 +128,7 @@ def _lane(kind: Kind, book: Book, answer_tokens: int) -> Lane:
         decode=decode,
         prefill=prefill,
         prompt_tokens=prompt,
+        step=_seconds("For one token", per_step, alias, book),
         first=_seconds("Until the first token", first, alias, book),
         whole=_seconds(
             "Until the last token", f"{first} + {answer_tokens - 1} * {_grouped(per_step)}", alias, book
@@ -284,12 +286,18 @@ def _cells(lane: Lane, page: PageState) -> Iterator[Element]:
         return
     values = (
         _number(lane.prefill, lane.alias, page) if lane.prefill else "one token only",
-        _number(lane.decode, lane.alias, page),
+        _written(lane, page),
         lane.first.text(),
         lane.whole.text(),
     )
     for heading, value in zip(_HEAD[1:], values, strict=True):
         yield element("td", {"data-heading": heading}, value)
+
+
+def _written(lane: Lane, page: PageState) -> Element:
+    """The time for a token; where its source has a rate, that beside it."""
+    number = _number(lane.decode, lane.alias, page)
+    return number if lane.decode.unit == "s" else element("span", None, f"{lane.step.text()}, at ", number)
 
 
 def _number(reading: Reading, alias: str | None, page: PageState) -> Element:

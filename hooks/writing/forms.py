@@ -128,7 +128,7 @@ def label_and_use(
 
 
 def _plain(parsed: Placeholder, context: Context) -> Made:
-    return Made(markup.inert(parsed.argument))
+    return Made(markup.inert(formatting.unbroken(parsed.argument)))
 
 
 def _tokens(parsed: Placeholder, context: Context) -> Made:

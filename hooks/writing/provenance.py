@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element
 from hooks.data.records import Run
 from hooks.markup import element, relative
 from hooks.numbers.estimates import FEWEST_PROCESSES
+from hooks.numbers.formatting import SPACE, unbroken
 from hooks.numbers.readings import Reading
 from hooks.writing.pages import PageState
 
@@ -24,7 +25,7 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
     found: Rows = [("Value", reading.text(style))]
     interval = reading.interval_text(style)
     if interval:
-        found.append(("Interval", f"{interval} (95 % prediction interval over processes)"))
+        found.append(("Interval", f"{interval} (95{SPACE}% prediction interval over processes)"))
     elif reading.kind == "range":
         ends = "; ".join(f"{part.title}: {part.text(style)}" for part in reading.parts)
         found.append(("Range", f"over {len(reading.parts)} cells, not an interval: {ends}"))
@@ -39,7 +40,8 @@ def rows(reading: Reading, style: str | None = None) -> Rows:
         found.append(("Formula", reading.formula))
     if reading.origin:
         found += _origin(reading)
-    found.append(("Definition", reading.meaning))
+    if reading.meaning != reading.title:
+        found.append(("Definition", reading.meaning))
     return found
 
 
@@ -71,7 +73,7 @@ def _measured(reading: Reading) -> Rows:
         if run.origin:
             found.append(("Origin", imported(run)))
             found += [("Note", note) for note in run.origin.get("notes", ())]
-        found += [("Machine", run.machine), ("Date", run.date), ("Weights", run.weights)]
+        found += [("Machine", unbroken(run.machine)), ("Date", run.date), ("Weights", run.weights)]
     return found
 
 
@@ -219,7 +221,7 @@ def measured_in(
                 {"data-run": run.id},
                 "Measured in: run ",
                 _run(run, uri, catalogued),
-                f" of {run.date}, on {run.machine}: {title_of(run.model)} with {run.weights}."
+                f" of {run.date}, on {unbroken(run.machine)}: {title_of(run.model)} with {run.weights}."
                 + (f" It was {imported(run)}." if run.origin else ""),
             )
         )
@@ -235,10 +237,10 @@ def measured_in(
 
 
 def _note_name(note: str) -> str:
-    """A note's name, from that of its file: `note 2, KV cache growth`."""
+    """A note's name, from that of its file: `note 2, KV-cache growth`."""
     words = posixpath.splitext(posixpath.basename(note))[0].split("-")
     number = f"note {words.pop(0)}, " if words[0].isdigit() and len(words) > 1 else ""
-    return number + " ".join(words).replace("kv cache", "KV cache")
+    return number + " ".join(words).replace("kv cache", "KV-cache")
 
 
 def _run(run: Run, uri: str, catalogued: bool) -> Element:

@@ -10,6 +10,7 @@ from hooks.data.records import Refusal
 from hooks.errors import PublishError, nearest
 from hooks.markup import element
 from hooks.numbers.book import Book
+from hooks.numbers.formatting import unbroken
 from hooks.numbers.readings import Reading
 from hooks.writing import provenance
 from hooks.writing.pages import PageState
@@ -40,7 +41,7 @@ def build(name: str, book: Book, page: PageState, alias: str | None) -> tuple[El
     if labels:
         caption += f" ({', '.join(labels)})"
     made = element("table", {"class": "numbers", "data-table": name})
-    made.append(element("caption", None, caption))
+    made.append(element("caption", None, unbroken(caption)))
     made.append(
         element("thead", None, element("tr", None, *(element("th", {"scope": "col"}, text) for text in head)))
     )
@@ -70,7 +71,7 @@ def _kv_cache_by_model(book: Book, alias: str | None) -> tuple[str, list[str], R
         numbers = ((book.read(f"model.{name}.{fact}"), style) for fact, style in facts)
         rows.append([str(book.store.models[name]["title"]), *numbers])
     return (
-        "Weights and KV cache at 16 bits, computed from the models' published sizes",
+        "Weights and KV cache at 16 bits, computed from the models’ published sizes",
         ["Model", "Weights", "KV cache per token", "Context at which both are equal"],
         rows,
     )
@@ -86,7 +87,7 @@ def _kv_cache_arithmetic(book: Book, alias: str | None) -> tuple[str, list[str],
         for name in _by_size(book)
     ]
     return (
-        "What a token takes in the KV cache: 2 × layers × KV heads × head size, and 2 bytes for each number",
+        "What a token takes in the KV cache: 2 × layers × KV heads × head size numbers, of 2 bytes each",
         ["Model", "Layers", "KV heads", "Head size", "Numbers for a token", "At 16 bits"],
         rows,
     )
@@ -117,10 +118,13 @@ def _what_fits(book: Book, alias: str | None) -> tuple[str, list[str], Rows]:
         ]
         for word, title, memory in machines
     ]
-    titles = [book.store.models[name]["title"] for name in ("qwen2.5-1.5b", "llama-2-70b")]
+    titles = [
+        str(book.store.models[name]["title"]).replace(" ", "\N{NO-BREAK SPACE}")
+        for name in ("qwen2.5-1.5b", "llama-2-70b")
+    ]
     return (
         "Room for the KV cache beside the weights at 16 bits, and the time to read a full memory once. "
-        "The figures of the cards are their maker's",
+        "For cards, from their maker’s figures",
         ["Memory of", "Bytes", *(f"Cache beside {title}" for title in titles), "Read once"],
         rows,
     )

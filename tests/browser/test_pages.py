@@ -49,13 +49,16 @@ def test_no_page_asks_another_host(site: Site, visit: Open, how: str, java_scrip
         assert window.complaints == []
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280, 2560])
-def test_no_page_scrolls_sideways(site: Site, visit: Open, width: int) -> None:
-    page = visit(width=width).page
+@pytest.mark.parametrize(
+    ("width", "java_script_enabled"),
+    [(320, True), (390, True), (1280, True), (2560, True), (320, False), (390, False)],
+)
+def test_no_page_scrolls_sideways(site: Site, visit: Open, width: int, java_script_enabled: bool) -> None:
+    page = visit(width=width, java_script_enabled=java_script_enabled).page
     for path in site.pages:
         page.goto(site.url + path)
         assert page.evaluate(OVERFLOW) == [0], path
-        if width == 390:
+        if width == 390 and java_script_enabled:
             assert page.evaluate(UNREACHED) == [], path
 
 

@@ -53,7 +53,7 @@ def test_the_bands_hold_the_middle_of_all_measured_ceilings(empty_data: Path) ->
     row = next(row for row in chart.rows if "read bandwidth" in row["what"])
     assert row["low_bytes_per_s"] == pytest.approx(fixture_data.READ_CEILING, rel=0.03)
     assert row["high_bytes_per_s"] == pytest.approx(1.4 * fixture_data.READ_CEILING, rel=0.03)
-    assert "middle 90 %" in chart.note
+    assert "middle 90\N{NARROW NO-BREAK SPACE}%" in chart.note
 
 
 def test_a_run_without_ceilings_draws_its_points_and_says_so(empty_data: Path) -> None:

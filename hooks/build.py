@@ -22,7 +22,7 @@ from hooks.citation.citing import Citing, Description
 from hooks.errors import Place, PublishError
 from hooks.extension import Site, SplicedExtension
 from hooks.files import replace_text
-from hooks.jupyter import execution
+from hooks.jupyter.execution import Execution, environment
 from hooks.jupyter.notebooks import Notebooks
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find_in_page
@@ -86,6 +86,7 @@ class Build:
         settings: Sequence[Any] = (),
         painter: Painter | None = None,
         lent: bool = False,
+        execution: Execution | None = None,
     ) -> Build:
         """Read the data, and what was published last.
 
@@ -98,6 +99,7 @@ class Build:
             settings: JSON values on which rendered pages depend, beside the data and what lies beside quantities.toml.
             painter: One over the same cache, which may have begun already.
             lent: Whether the painter outlives the build.
+            execution: A process for notebooks that may have begun already.
 
         Raises:
             PublishError: The data or quantities.toml are not as they should be.
@@ -113,7 +115,7 @@ class Build:
                 site.published = published.texts(json.loads(path.read_text(encoding="utf-8")))
                 break
         notebooks = Notebooks(
-            site.book, kept, lambda: execution.environment(memory / "ipython", site_data, quantities, cache)
+            site.book, kept, lambda: environment(memory, site_data, quantities, cache), execution
         )
         made_of = partial(basis, site_data, quantities.parent, *settings)
         books = {choice.book.name: choice.book for choice in site.choices} | {site.book.name: site.book}

@@ -63,7 +63,7 @@ _folder: Folder | None = None
 """The site that is being written."""
 _paths: dict[str, str] = {}
 """Where each page is written, by URI."""
-_state = ""
+_state: ahead.State = {}
 """What the data were like when the build began."""
 _painter: Painter | None = None
 """The painter of a preview."""
@@ -106,12 +106,14 @@ class _Templates(BytecodeCache):
         self.kept.put("template", digest(versions(), bucket.key, bucket.checksum), text)
 
 
-def on_config(config: MkDocsConfig, *, painter: Painter | None = None, serving: bool = False) -> MkDocsConfig:
+def on_config(
+    config: MkDocsConfig, *, early: ahead.Ahead | None = None, serving: bool = False
+) -> MkDocsConfig:
     """Open a build on today's data and add the Markdown extension; one of many where this process serves.
 
     Args:
         config: Of the site.
-        painter: One that was begun ahead.
+        early: What began before.
         serving: Whether more builds follow.
     """
     global _begun, _build, _folder, _state
@@ -122,24 +124,28 @@ def on_config(config: MkDocsConfig, *, painter: Painter | None = None, serving: 
     quantities = Path(config.docs_dir) / "quantities.toml"
     _set_date(root)
     cache = ahead.cache(root)
-    if painter is not None and painter.cache != Cache(cache):
-        painter.close()  # begun for the folder of the hooks, which is not that of mkdocs.yml
-        painter = None
+    if early is not None and early.painter.cache != Cache(cache):
+        early.close()  # for the folder of the hooks, which is not that of mkdocs.yml
+        early = None
+    painter, execution = (early.painter, early.execution) if early else (None, None)
     if _build is not None:
         _build.close()
     try:
         _build = Build.open(
             ahead.site_data(root),
             quantities,
-            root / ".build",
+            ahead.memory(root),
             Path(config.site_dir),
             cache,
             _settings(config),
             _painter_of_preview(cache, painter) if serving else painter,
             lent=serving,
+            execution=execution,
         )
         _build.description = _description(config, root)
     except PublishError as error:
+        if early is not None:
+            early.close()
         raise PluginError(f"\n\n{error}\n") from error
     # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
     gc.set_threshold(100_000, 50, 100)
@@ -385,7 +391,7 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     build.end_site(site, text)
     _begun = _folder = None
     build.remember(good=True, text=text)
-    ahead.remember(_root(config), _state)
+    ahead.remember(_root(config), _state, build.notebooks.runs)
     build.close()
     for line in (*build.unchecked, *build.untrue_elsewhere):
         print(line, file=sys.stderr)  # a quiet build says it, too

@@ -18,24 +18,24 @@ ROOT = THIS.parent.parent
 
 _serving = False
 _dirty = False
-_painter: Any = None
+_early: Any = None
 _sources: dict[str, int] = {}
 
 
 def on_startup(*, command: str, dirty: bool) -> None:
     """Learn whether this process serves, and whether it writes changed pages only. Begin what takes long to start."""
-    global _dirty, _painter, _serving
+    global _dirty, _early, _serving
     _serving, _dirty = command == "serve", dirty
     _let_import()
-    _painter = importlib.import_module("hooks.ahead").painter(ROOT)
+    _early = importlib.import_module("hooks.ahead").begin(ROOT)
 
 
 def on_config(config: Any) -> Any:
     """The first event of a build, and the one at which changed sources are seen."""
-    global _painter
+    global _early
     _forget_changed_modules()
-    painter, _painter = _painter, None
-    return _host().on_config(config, painter=painter, serving=_serving)
+    early, _early = _early, None
+    return _host().on_config(config, early=early, serving=_serving)
 
 
 def on_pre_build(*, config: Any) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -20,6 +21,9 @@ from hooks.caching.opened import Seen, text
 from hooks.data.records import CELL_KEYS, Run, Sample
 from hooks.errors import PublishError
 from hooks.numbers.book import Book
+
+_GONE = (PublishError, AttributeError, TypeError, KeyError)
+"""What asking for something raises that is there no more."""
 
 Read = list[Any]
 """`[kind, …arguments]`, of JSON values: what was asked."""
@@ -108,6 +112,30 @@ def fingerprint(value: Any) -> str:
     return digest(_plain(value))
 
 
+def runs(seen: Collection[str], book: Book) -> set[str]:
+    """Ids of the runs that the reads took something of, as far as numbers and runs tell."""
+    found: set[str] = set()
+    for read in seen:
+        kind, *rest = _parsed(read)
+        with suppress(*_GONE):
+            if kind in ("samples", "record"):
+                found.add(book.run(rest[0] or book.definitions.main).id)
+            elif kind in ("attribute", "call"):
+                found.update(_runs(_again(kind, rest, book)))
+    return found
+
+
+def _runs(value: Any) -> Iterator[str]:
+    if isinstance(value, Run):
+        yield value.id
+    elif is_dataclass(value) and not isinstance(value, type):
+        for item in fields(value):
+            yield from _runs(getattr(value, item.name))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _runs(item)
+
+
 def _today(read: str, book: Book) -> str | None:
     kind, *rest = _parsed(read)
     try:
@@ -118,18 +146,23 @@ def _today(read: str, book: Book) -> str | None:
         if kind == "record":
             return _record(book.run(rest[0] or book.definitions.main))
         if kind in ("attribute", "call"):
-            found: Any = book
-            *path, last = rest if kind == "attribute" else rest[:-2]
-            for name in path:
-                found = getattr(found, name)
-            found = getattr(found, last)
-            if kind == "call":
-                found = found(*rest[-2], **rest[-1])
-                found = list(found) if isinstance(found, Iterator) else found
-            return fingerprint(found)
-    except (PublishError, AttributeError, TypeError, KeyError):
+            return fingerprint(_again(kind, rest, book))
+    except _GONE:
         return None  # what was there is no more: make it anew, and let that say what is wrong
     return None
+
+
+def _again(kind: str, rest: Read, book: Book) -> Any:
+    """What the book, or a part of it, answers today to an attribute or a call."""
+    found: Any = book
+    *path, last = rest if kind == "attribute" else rest[:-2]
+    for name in path:
+        found = getattr(found, name)
+    found = getattr(found, last)
+    if kind == "call":
+        found = found(*rest[-2], **rest[-1])
+        found = list(found) if isinstance(found, Iterator) else found
+    return found
 
 
 _records: dict[int, tuple[Run, str]] = {}

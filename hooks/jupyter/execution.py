@@ -49,8 +49,16 @@ class Executed:
     reads: Seen
 
 
-def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | None = None) -> dict[str, str]:
-    """The environment of notebooks, with settings of their own in `folder`, made here, and none of whoever builds."""
+def environment(memory: Path, site_data: Path, quantities: Path, kept: Path | None = None) -> dict[str, str]:
+    """The environment of notebooks, and none of the settings of whoever builds.
+
+    Args:
+        memory: The folder that outlives builds; settings are written into one in it.
+        site_data: The data.
+        quantities: quantities.toml.
+        kept: Where results are kept between builds.
+    """
+    folder = memory / "ipython"
     path, text = folder / "jupyter/jupyter_nbconvert_config.json", json.dumps(_SETTINGS)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         replace_text(path, text)
@@ -70,20 +78,19 @@ def environment(folder: Path, site_data: Path, quantities: Path, kept: Path | No
         BEGUN: str(time.time_ns()),
         "PYTHONHASHSEED": "0",  # sets print in one order
         "NBCONVERT_DISABLE_CONFIG_EXPORTERS": "1",  # else nbconvert tries each of its exporters when it is imported
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the debugger of kernels, which nobody uses, would warn of its limits
     }
 
 
 class Execution:
-    """Notebooks being executed.
+    """A process that executes notebooks. It starts at once, and imports what they import until it is given some.
 
     Args:
-        notebooks: Their files, and what errors call them.
-        environment: Of the kernels.
+        environment: Of the notebooks.
     """
 
-    def __init__(self, notebooks: Mapping[Path, str], environment: Mapping[str, str]) -> None:
-        self._notebooks = notebooks
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._notebooks: Mapping[Path, str] = {}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "hooks.jupyter.nursery"],
             cwd=_ROOT,
@@ -94,12 +101,23 @@ class Execution:
             text=True,
             encoding="utf-8",
         )
-        assert self._process.stdin is not None
-        jobs = [[str(path), name] for path, name in notebooks.items()]
-        self._process.stdin.write(json.dumps(jobs) + "\n")
-        self._process.stdin.flush()
         self._ended: SimpleQueue[tuple[Path, Executed | PublishError]] = SimpleQueue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Whether it reads what notebooks in this environment read."""
+        return all(self._environment[name] == environment[name] for name in (SITE_DATA, QUANTITIES, KEPT))
+
+    def begin(self, notebooks: Mapping[Path, str]) -> None:
+        """Begin to execute notebooks: their files, and what errors call them. Returns at once; for once only."""
+        assert self._process.stdin is not None
+        self._notebooks = notebooks
+        jobs = [[str(path), name] for path, name in notebooks.items()]
+        since = {name: value for name, value in os.environ.items() if name not in self._environment}
+        wanted = {"environment": since, "jobs": jobs}
+        with suppress(OSError):  # it died: the listener tells
+            self._process.stdin.write(json.dumps(wanted) + "\n")
+            self._process.stdin.flush()
         self._listener.start()
 
     def ended(self, *, wait: bool) -> tuple[Path, Executed | PublishError] | None:
@@ -143,8 +161,10 @@ class Execution:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._listener.join()
-        self._process.stdin.close()
+        if self._listener.ident is not None:
+            self._listener.join()
+        with suppress(OSError):
+            self._process.stdin.close()
         self._process.stdout.close()
 
 

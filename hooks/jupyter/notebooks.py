@@ -43,7 +43,8 @@ class Notebooks:
     Args:
         book: Today's numbers; without them every notebook is executed.
         kept: Outputs of earlier builds.
-        environment: Gives that of the kernels; called only when one is to be started.
+        environment: Gives that of the notebooks; called only when one is executed.
+        execution: One that has begun already; taken if it fits, and closed if not.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Notebooks:
         book: Book | None = None,
         kept: Cache | None = None,
         environment: Callable[[], Mapping[str, str]] = dict,
+        execution: Execution | None = None,
     ) -> None:
         self.book = book
         self.kept = kept or Cache(None)
@@ -58,8 +60,10 @@ class Notebooks:
         self._environment = environment
         self._wanted: dict[str, _Wanted] = {}
         self._known: dict[str, Mapping[int, str] | PublishError] = {}
+        self.runs: set[str] = set()
+        """The runs that the notebooks which are not executed read, and those that have ended."""
         self._running: set[str] = set()
-        self._execution: Execution | None = None
+        self._execution = execution
 
     def begin(self, files: Mapping[str, tuple[Path, str]]) -> None:
         """Read the notebooks and begin to execute those that must be; returns at once.
@@ -80,6 +84,7 @@ class Notebooks:
             known = self.kept.get("notebook", key)
             if known is not None and self.book is not None and reads.hold(known["reads"], self.book):
                 self._known[uri] = {int(number): html for number, html in known["outputs"].items()}
+                self.runs.update(known["runs"])
         stale = {uri: wanted for uri, wanted in self._wanted.items() if uri not in self._known}
         self.executed = tuple(stale)
         self._running = set(stale)
@@ -87,7 +92,13 @@ class Notebooks:
             # A build waits for the last to end, so those with the most in them begin.
             longest = sorted(stale.values(), key=lambda wanted: -len(wanted.notebook.markdown))
             jobs = {wanted.path: wanted.notebook.name for wanted in longest}
-            self._execution = Execution(jobs, self._environment())
+            environment = self._environment()
+            if self._execution is None or not self._execution.fits(environment):
+                self.close()
+                self._execution = Execution(environment)
+            self._execution.begin(jobs)
+        else:
+            self.close()
 
     def notebook(self, uri: str) -> Notebook | None:
         """The notebook of a page; None where the page is none, or could not be read."""
@@ -110,8 +121,10 @@ class Notebooks:
             self._running.remove(uri)
             if isinstance(result, Executed):
                 wanted = self._wanted[uri]
+                runs = sorted(reads.runs(result.reads, self.book)) if self.book else []
+                self.runs.update(runs)
                 if file_digest(path) == wanted.content:  # else it was saved meanwhile
-                    kept = {"outputs": result.outputs, "reads": result.reads}
+                    kept = {"outputs": result.outputs, "reads": result.reads, "runs": runs}
                     self.kept.put("notebook", wanted.key, kept)
             yield uri, result.outputs if isinstance(result, Executed) else result
         self.close()

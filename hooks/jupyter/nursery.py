@@ -31,12 +31,15 @@ IMPORTED = (
     "bs4",
     "hooks.jupyter.kernels",
     "hooks.jupyter.notebook_pages",
-    "ipykernel.debugger",  # each kernel would import it when it starts
+    "ipykernel.debugger",
     "pandas",
     "altair",
     "hooks.notebook",
 )
 """What a process has before the first cell. To a notebook that imports none of it, it is not there."""
+
+_DEBUGGER = "debugpy.server"
+"""Where ipykernel does not find it, a kernel does without a debugger, which would take a twentieth of a second."""
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 """Whether a process can be copied here."""
@@ -54,14 +57,23 @@ Result = dict[str, Any]
 """What became of a notebook, as JSON values: its path, and outputs and reads or an error's report."""
 
 
-def main(jobs: Sequence[Job]) -> None:
-    """Execute the notebooks; print a JSON line for each as it ends. Ends when its input does."""
+def main() -> None:
+    """Prepare, then execute the notebooks that the first line of input names; print a JSON line for each as it ends.
+
+    Ends when its input does.
+    """
     outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else prints must not get between our lines
     if CAN_FORK:
         _prepare()
+    with os.fdopen(0, "rb", buffering=0, closefd=False) as incoming:  # unbuffered: `wait` sees its end
+        line = incoming.readline()
+    if not line:
+        return
+    wanted = json.loads(line)
+    os.environ.update(wanted["environment"])
     over = [0] if os.name == "posix" else []  # our input: it ends where the build does
-    for result in _executed(jobs, over):
+    for result in _executed(wanted["jobs"], over):
         outgoing.write(json.dumps(result, ensure_ascii=False) + "\n")
         outgoing.flush()
 
@@ -70,6 +82,7 @@ def _prepare() -> None:
     """Have all in memory that notebooks want. What is here stays, so looking for garbage in it would be in vain, and
     would have each copy of the process copy that memory, too."""
     gc.disable()
+    sys.modules.setdefault(_DEBUGGER, None)  # type: ignore[arg-type]  # nobody debugs here
     for name in IMPORTED:
         with suppress(Exception):  # what is wrong with it is the cell's to say, which imports it
             importlib.import_module(name)
@@ -164,5 +177,4 @@ def _html(path: str, **options: Any) -> str:
 
 
 if __name__ == "__main__":
-    with os.fdopen(0, "rb", buffering=0) as incoming:  # unbuffered: `wait` sees its end
-        main(json.loads(incoming.readline()))
+    main()

@@ -26,6 +26,7 @@ from hooks.errors import Place as ErrorPlace
 from hooks.errors import PublishError, PublishErrors
 from hooks.extension import Site, SplicedExtension
 from hooks.jupyter import execution, nursery
+from hooks.jupyter.execution import Execution, environment
 from hooks.jupyter.notebook_pages import Notebook
 from hooks.numbers import quantities
 from hooks.numbers.book import Book
@@ -445,7 +446,7 @@ def _executed(*cells: str, copied: bool = False) -> Case:
         path.write_text(_notebook(*cells), encoding="utf-8")
         job, data = (str(path), "docs/notes/note.ipynb"), place.folder / "site_data"
         if copied:
-            made = execution.environment(place.folder / "ipython", data, place.folder / "quantities.toml")
+            made = environment(place.folder, data, place.folder / "quantities.toml")
             with patch.dict(os.environ, made):
                 found = next(nursery._executed([job], []))
         else:
@@ -496,8 +497,10 @@ def notebook_of_another_version(place: Workplace) -> object:
 def notebook_process_killed(place: Workplace) -> object:
     path = place.folder / "note.ipynb"
     path.write_text(_notebook("1 + 1"), encoding="utf-8")
-    running = execution.Execution({path: "docs/notes/note.ipynb"}, os.environ)
+    data, quantities = place.folder / "site_data", place.folder / "quantities.toml"
+    running = Execution(environment(place.folder, data, quantities))
     running._process.kill()
+    running.begin({path: "docs/notes/note.ipynb"})
     ended = running.ended(wait=True)
     running.close()
     assert ended is not None and isinstance(ended[1], Exception)

@@ -43,9 +43,9 @@ def write(path: Path, *sources: str) -> Path:
 def ours(*paths: Path) -> dict[Path, Executed | PublishError]:
     """What becomes of notebooks in a build; their folder is that of its data, too."""
     folder = paths[0].parent
-    made = environment(folder / "ours", folder / "site_data", folder / "quantities.toml")
-    execution = Execution({path: path.name for path in paths}, made)
+    execution = Execution(environment(folder, folder / "site_data", folder / "quantities.toml"))
     try:
+        execution.begin({path: path.name for path in paths})
         ended = [execution.ended(wait=True) for _ in paths]
     finally:
         execution.close()

@@ -82,7 +82,7 @@ class World:
 
     def build(self, cache: Path | None = None) -> dict[str, Mapping[int, str] | PublishError]:
         book = Book(store.load_cached(self.data), quantities.read(self.quantities))
-        environment = lambda: execution.environment(self.folder / "ipython", self.data, self.quantities)  # noqa: E731
+        environment = lambda: execution.environment(self.folder, self.data, self.quantities)  # noqa: E731
         made = Notebooks(book, Cache(cache or self.folder / "cache"), environment)
         made.begin(self.files)
         outputs = dict(made.ended(until=self.files))

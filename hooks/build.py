@@ -13,7 +13,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from hooks.caching.cache import Cache, digest, of_environment, version
+from hooks.caching import quantiles
+from hooks.caching.cache import Cache, of_environment
 from hooks.caching.rendered import Shelf, basis
 from hooks.catalogue.catalogue import QUANTITIES, RUNS, Catalogue
 from hooks.citation import backlinks, page_ends
@@ -26,7 +27,6 @@ from hooks.jupyter.execution import Execution, environment
 from hooks.jupyter.notebooks import Notebooks
 from hooks.leftovers import error as leftover_error
 from hooks.leftovers import find_in_page
-from hooks.numbers import estimates
 from hooks.output import other_forms, theme
 from hooks.output.other_forms import Outline
 from hooks.output.policy import write as write_policy
@@ -106,7 +106,7 @@ class Build:
         """
         kept = Cache(cache)
         painter = painter or Painter(kept)
-        estimates.QUANTILES.update(of_environment(kept).get("quantiles", _quantiles_key()) or {})
+        quantiles.recall(kept)
         site = Site.open(site_data, quantities, kept, quantities.parent / "glossary.md")
         site.gallery = Gallery(kept, painter)
         site.choices = machines.choices(site.book)
@@ -338,7 +338,7 @@ class Build:
             # Otherwise something was saved meanwhile, and who knows which page has it.
             if self.basis() == self.shelf.basis:
                 self.shelf.keep()
-            of_environment(self.kept).put("quantiles", _quantiles_key(), estimates.QUANTILES)
+            quantiles.keep(self.kept)
             for kept in (self.kept, of_environment(self.kept)):
                 kept.prune()
 
@@ -384,7 +384,3 @@ class Build:
 def _switched(run_id: str, site: Site) -> str:
     shown = any(choice.run.id == run_id for choice in site.choices)
     return "; the switch of each page shows it" if shown else ""
-
-
-def _quantiles_key() -> str:
-    return digest("quantiles", version("scipy"))

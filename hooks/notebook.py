@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
@@ -19,10 +19,10 @@ from xml.etree.ElementTree import tostring
 import pandas as pd
 
 from hooks import charts
-from hooks.caching import opened, reads
+from hooks.caching import opened, quantiles, reads
 from hooks.caching.cache import Cache, file_digest
 from hooks.data import store
-from hooks.data.records import CELL_KEYS, Record, Sample
+from hooks.data.records import CELL_KEYS, Record, Refusal, Sample
 from hooks.numbers import formatting, quantities
 from hooks.numbers.book import Book
 from hooks.numbers.readings import Reading
@@ -109,11 +109,14 @@ def samples(alias: str | None = None, **cells: str | int | None) -> pd.DataFrame
     unknown = set(cells) - set(CELL_KEYS)
     if unknown:
         raise TypeError(f"samples() takes {', '.join(CELL_KEYS)}, and not {', '.join(sorted(unknown))}")
-    rows = [asdict(sample) for sample in reads.note_samples(SEEN, _book(), alias, cells)]
-    for row in rows:
-        for name in ("refusal", "energy_refusal"):
-            row[name] = row[name]["kind"] if row[name] else None
-    return pd.DataFrame(rows, columns=[item.name for item in fields(Sample)])
+    names = [item.name for item in fields(Sample)]
+    found = reads.note_samples(SEEN, _book(), alias, cells)
+    columns = {name: [_plain(getattr(sample, name)) for sample in found] for name in names}
+    return pd.DataFrame(columns, columns=names)
+
+
+def _plain(value: Any) -> Any:
+    return value.kind if isinstance(value, Refusal) else value
 
 
 def run(alias: str | None = None) -> pd.DataFrame:
@@ -232,9 +235,12 @@ _books: dict[tuple[int, str | None], Book] = {}
 def _opened_book(data: Path, listed: Path) -> Book:
     """The book, opened again only where a file of it has changed."""
     folder = os.environ.get("SPLICED_CACHE")
-    read = store.load_cached(data, Cache(Path(folder)) if folder else None)
+    kept = Cache(Path(folder)) if folder else None
+    read = store.load_cached(data, kept)
     key = id(read), file_digest(listed)
     if key not in _books:
+        if kept is not None:
+            quantiles.recall(kept)
         _books.clear()
         _books[key] = Book(read, quantities.read(listed))
     return _books[key]

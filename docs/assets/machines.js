@@ -206,15 +206,15 @@
       this.element.querySelector(".machine-name").textContent = name;
       if (this.shown === this.main) return this.say(`This page shows the figures of the site’s main machine again: ${name}.`);
       const parts = [`Marked figures are of ${name}.`];
+      const { model } = this.option(this.shown).dataset;
+      if (model !== this.element.dataset.model) {
+        parts.push(`They are of another model, ${model}. What the text says of ${this.element.dataset.model} by name is still about ${this.element.dataset.model}.`);
+      }
       const found = (selector) => this.page.querySelectorAll(`.${SHOWN}${selector}, .${SHOWN} ${selector}`).length;
       const refused = found(".quantity.refused");
       const false_ = this.page.querySelectorAll(".claim-contradicted").length;
       if (refused) parts.push(`${count(refused, "figure is", "figures are")} missing there, with the reason.`);
       if (false_) parts.push(`${count(false_, "sentence does", "sentences do")} not hold there, and ${false_ === 1 ? "says" : "say"} so.`);
-      const { model } = this.option(this.shown).dataset;
-      if (model !== this.element.dataset.model) {
-        parts.push(`They are of another model, ${model}. What the text says of ${this.element.dataset.model} by name is still about ${this.element.dataset.model}.`);
-      }
       return this.say(parts.join(" "));
     }
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import ThreadingHTTPServer
+from urllib.parse import urljoin
 
 import pytest
 
@@ -101,6 +102,52 @@ def test_a_page_made_of_a_notebook_is_light(address: str, visit: Open) -> None:
     assert len(answer.body()) <= 150_000
     assert window.page.locator("figure.chart").count() >= 2
     assert window.foreign == []
+
+
+SHEETS = "link[rel=stylesheet]"
+WRITTEN = "links => links.map((link) => [link.getAttribute('href'), link.href])"
+"""Addresses as they stand in the page, and whole."""
+
+REMEMBER = f"globalThis.remembered = document.querySelector('{SHEETS}[href$=\"/site.css\"]')"
+KEPT = "globalThis.remembered?.isConnected"
+
+
+def test_style_sheets_stay_in_use_while_a_page_loads(address: str, visit: Open) -> None:
+    """The theme's script gives links whole addresses; to a style sheet in use, that lays the whole page out again."""
+    page = visit().page
+    sheets = page.locator(SHEETS)
+    page.goto(f"{address}{PRIMER}.html")
+    page.wait_for_load_state("networkidle")
+    icons = page.locator("link[rel=icon]").evaluate_all(WRITTEN)
+    assert icons and all(href == whole for href, whole in icons), "the theme's script was at work"
+    before = sheets.evaluate_all(WRITTEN)
+    assert len(before) >= 4
+    assert all(whole == urljoin(page.url, href) != href for href, whole in before)
+
+
+def test_style_sheets_outlast_the_page(address: str, visit: Open) -> None:
+    """After a link within it, one to another folder, and going back."""
+    page = visit().page
+    sheets = page.locator(SHEETS)
+    page.goto(f"{address}{PRIMER}.html")
+    page.wait_for_load_state("networkidle")
+    everywhere = {whole for _, whole in sheets.evaluate_all(WRITTEN) if "own-text" not in whole}
+    page.evaluate(REMEMBER)
+    page.locator("h2 a.headerlink").first.click()
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(KEPT)
+    page.locator("a.md-logo").first.evaluate("link => link.click()")
+    page.locator(".hero").wait_for()
+    assert page.evaluate(KEPT), "no page was loaded anew, and no style sheet"
+    assert everywhere < {whole for href, whole in sheets.evaluate_all(WRITTEN) if href == whole}
+
+    page.reload()  # so that going back is the first that happens on the page
+    page.wait_for_load_state("networkidle")
+    page.evaluate(REMEMBER)
+    page.go_back()
+    page.locator(".own-text").wait_for()
+    assert page.evaluate(KEPT), "no page was loaded anew, and no style sheet"
+    assert everywhere <= {whole for href, whole in sheets.evaluate_all(WRITTEN) if href == whole}
 
 
 def test_a_minified_style_sheet_has_the_rules_of_its_source(address: str, visit: Open) -> None:

@@ -69,6 +69,7 @@ class Build:
     _contents: dict[str, str] = field(default_factory=dict)
     _ends: page_ends.Ends | None = None
     _as_markdown: Callable[[SitePage], tuple[str, str]] = lambda page: ("", page.html)
+    _settled: list[SitePage] = field(default_factory=list)
     _heads: dict[str, str] = field(default_factory=dict)
     _unfinished: dict[str, str] = field(default_factory=dict)
     _written: dict[str, str] = field(default_factory=dict)
@@ -217,7 +218,7 @@ class Build:
         )
 
     def settle(self, page: SitePage) -> str:
-        """The page's HTML with all that stands on it but pictures, and its other forms among the build's files.
+        """The page's HTML with all that stands on it but pictures.
 
         Added are what cells print (if it is a notebook that still runs, this waits for its end), how the page is
         cited and who cites it, the lists of the catalogue and the links to the page's own data.
@@ -235,7 +236,7 @@ class Build:
                 page = replace(page, html=self.catalogue.complete(page.uri, page.html, self.site.files))
             except PublishError as error:
                 self._without_catalogue(error)
-        self.site.files.update([self._as_markdown(page)])
+        self._settled.append(page)
         return page.html
 
     def _without_catalogue(self, error: PublishError) -> None:
@@ -343,12 +344,16 @@ class Build:
                 kept.prune()
 
     def write(self, site_dir: Path, *, painted: bool) -> None:
-        """Write what pages link to, the data of the charts and the catalogue, as far as it is made and not written.
+        """Write what pages link to, data of charts, pages as Markdown and the catalogue, as far as made and not written.
+
+        Hosts call it while they would else wait for notebooks and pictures.
 
         Args:
             site_dir: The folder of the site.
             painted: Whether to write what is painted, too, and to wait for it.
         """
+        self.site.files.update(map(self._as_markdown, self._settled))
+        self._settled.clear()
         files = {name: text for name, text in self.site.files.items() if self._written.get(name) != text}
         explored = [name for name in files if name.endswith(explorer.SUFFIX)]
         if not painted:

@@ -344,7 +344,7 @@ class Build:
                 kept.prune()
 
     def write(self, site_dir: Path, *, painted: bool) -> None:
-        """Write what pages link to, their Markdown, the data of charts and the catalogue, as far as made and not written.
+        """Write what pages link to, their Markdown, data of charts and the catalogue, as far as made and not written.
 
         Hosts call it while they would else wait for notebooks and pictures.
 

@@ -10,8 +10,7 @@ import logging
 import os
 import subprocess
 import sys
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from html import escape, unescape
@@ -20,8 +19,6 @@ from time import time
 from typing import Any
 from urllib.parse import urljoin
 
-from jinja2 import Environment, FileSystemLoader
-from jinja2.bccache import Bucket, BytecodeCache
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -31,7 +28,7 @@ from mkdocs.utils import clean_directory, write_file
 
 from hooks import ahead, repository
 from hooks.build import Build
-from hooks.caching.cache import Cache, digest, file_digest, of_environment, versions
+from hooks.caching.cache import Cache, file_digest
 from hooks.caching.rendered import Recording, restore
 from hooks.catalogue.catalogue import QUANTITIES, RUNS
 from hooks.catalogue.render import run_path
@@ -39,7 +36,7 @@ from hooks.citation.backlinks import SitePage
 from hooks.citation.citations import Author
 from hooks.citation.citing import Description
 from hooks.errors import PublishError
-from hooks.output import code_blocks, search, theme
+from hooks.output import code_blocks, search, templates, theme
 from hooks.output.folder import Folder
 from hooks.output.minified import SUFFIXES, minified
 from hooks.output.other_forms import Outline
@@ -75,35 +72,6 @@ class NotebookFile(File):
     def is_documentation_page(self) -> bool:
         """It does."""
         return True
-
-
-class _Files(FileSystemLoader):
-    """The theme's files without its ten thousand icons: MkDocs lists all to leave out those in folders with a dot."""
-
-    def list_templates(self) -> list[str]:
-        """Names of all files, from the root of the theme."""
-        found = set()
-        for root in self.searchpath:
-            for folder, inside, names in os.walk(root):
-                inside[:] = [name for name in inside if not name.startswith(".")]
-                found |= {(Path(folder) / name).relative_to(root).as_posix() for name in names}
-        return sorted(found)
-
-
-class _Templates(BytecodeCache):
-    """The theme's templates, compiled: half a second for those of Material. Jinja checks their sources."""
-
-    def __init__(self, kept: Cache) -> None:
-        self.kept = of_environment(kept)
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        text = self.kept.get("template", digest(versions(), bucket.key, bucket.checksum))
-        if isinstance(text, str):
-            bucket.bytecode_from_string(b64decode(text))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        text = b64encode(bucket.bytecode_to_string()).decode()
-        self.kept.put("template", digest(versions(), bucket.key, bucket.checksum), text)
 
 
 def on_config(
@@ -150,7 +118,7 @@ def on_config(
     # A build makes many objects that live until its end: looking through them for garbage takes a tenth of its time.
     gc.set_threshold(100_000, 50, 100)
     config.markdown_extensions.append(_build.extension)  # type: ignore[arg-type]
-    config.theme.get_env = partial(_environment, config.theme.get_env, _build.kept)  # type: ignore[method-assign]
+    config.theme.get_env = partial(templates.environment, config.theme.get_env, _build.kept)  # type: ignore[method-assign]
     _build.notebooks.begin(_notebooks(config))
     return config
 
@@ -169,14 +137,6 @@ def _painter_of_preview(cache: Path, begun: Painter | None) -> Painter:
         _painter = begun or Painter(Cache(cache))
     _painter.forget()
     return _painter
-
-
-def _environment(made: Callable[[], Environment], kept: Cache) -> Environment:
-    environment = made()
-    assert isinstance(environment.loader, FileSystemLoader)
-    environment.loader = _Files(environment.loader.searchpath)
-    environment.bytecode_cache = _Templates(kept)
-    return environment
 
 
 def _notebooks(config: MkDocsConfig) -> dict[str, tuple[Path, str]]:

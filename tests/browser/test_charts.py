@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .chart_site import CHARTS
-from .conftest import Open, Site, Visit
+from .conftest import Open, Site, Visit, _Handler, served
 from .test_pages import CONTRAST
 
 pytestmark = pytest.mark.browser
@@ -19,7 +20,10 @@ WATCH_SHIFTS = """
   window.shifts = [];
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      window.shifts.push([entry.value, entry.sources.map((source) => source.node?.className ?? source.node?.nodeName)]);
+      const at = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
+      const moved = ({ node, previousRect, currentRect }) =>
+        `${node?.className ?? node?.nodeName}: ${at(previousRect)} became ${at(currentRect)}`;
+      window.shifts.push([entry.value, Math.round(entry.startTime), entry.sources.map(moved)]);
     }
   }).observe({ type: "layout-shift", buffered: true });
 """
@@ -173,6 +177,33 @@ def test_nothing_moves_while_charts_come_answer_and_go(chart_site: Site, visit: 
         assert one.bounding_box() == before
     page.wait_for_timeout(300)
     assert page.evaluate("window.shifts") == []
+
+
+class _Halting(_Handler):
+    """Sends a page up to its first caption, and the rest a while later, as a slow network does."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        content = source.read()
+        at = content.find(b"<figcaption")
+        if self.path.endswith(".html") and at > 0:
+            outputfile.write(content[:at])
+            outputfile.flush()
+            time.sleep(1)
+            content = content[at:]
+        outputfile.write(content)
+
+
+def test_nothing_moves_when_a_caption_comes_late(chart_site: Site, visit: Open) -> None:
+    """It stands above the data of the chart and comes after them, as the last in the figure."""
+    page = visit().page
+    page.add_init_script(WATCH_SHIFTS)
+    with served(chart_site.folder, _Halting) as address:
+        page.goto(f"{address}charts.html", wait_until="commit")
+        expect(page.locator(".chart-picture").first).to_be_visible()
+        assert page.locator("figcaption").count() == 0, "the page has come at once"
+        expect(page.locator(".chart-data").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("window.shifts") == []
 
 
 def test_the_chart_lies_exactly_on_its_picture(chart_site: Site, visit: Open) -> None:

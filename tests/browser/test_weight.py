@@ -9,12 +9,13 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import ThreadingHTTPServer
 from urllib.parse import urljoin
 
 import pytest
+from playwright.sync_api import Page
 
 from .conftest import ROOT, SITE_DATA, Open, _Handler
 
@@ -112,12 +113,18 @@ REMEMBER = f"globalThis.remembered = document.querySelector('{SHEETS}[href$=\"/s
 KEPT = "globalThis.remembered?.isConnected"
 
 
+def at_work(page: Page, open_it: Callable[[], object]) -> None:
+    """Open a page, and wait until the theme's script knows the pages of the site: before that it leaves links alone."""
+    with page.expect_response(lambda answer: answer.url.endswith("/sitemap.xml")):
+        open_it()
+    page.wait_for_load_state("networkidle")
+
+
 def test_style_sheets_stay_in_use_while_a_page_loads(address: str, visit: Open) -> None:
     """The theme's script gives links whole addresses; to a style sheet in use, that lays the whole page out again."""
     page = visit().page
     sheets = page.locator(SHEETS)
-    page.goto(f"{address}{PRIMER}.html")
-    page.wait_for_load_state("networkidle")
+    at_work(page, lambda: page.goto(f"{address}{PRIMER}.html"))
     icons = page.locator("link[rel=icon]").evaluate_all(WRITTEN)
     assert icons and all(href == whole for href, whole in icons), "the theme's script was at work"
     before = sheets.evaluate_all(WRITTEN)
@@ -129,8 +136,7 @@ def test_style_sheets_outlast_the_page(address: str, visit: Open) -> None:
     """After a link within it, one to another folder, and going back."""
     page = visit().page
     sheets = page.locator(SHEETS)
-    page.goto(f"{address}{PRIMER}.html")
-    page.wait_for_load_state("networkidle")
+    at_work(page, lambda: page.goto(f"{address}{PRIMER}.html"))
     everywhere = {whole for _, whole in sheets.evaluate_all(WRITTEN) if "own-text" not in whole}
     page.evaluate(REMEMBER)
     page.locator("h2 a.headerlink").first.click()
@@ -141,8 +147,7 @@ def test_style_sheets_outlast_the_page(address: str, visit: Open) -> None:
     assert page.evaluate(KEPT), "no page was loaded anew, and no style sheet"
     assert everywhere < {whole for href, whole in sheets.evaluate_all(WRITTEN) if href == whole}
 
-    page.reload()  # so that going back is the first that happens on the page
-    page.wait_for_load_state("networkidle")
+    at_work(page, page.reload)  # so that going back is the first that happens on the page
     page.evaluate(REMEMBER)
     page.go_back()
     page.locator(".own-text").wait_for()
